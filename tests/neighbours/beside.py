@@ -21,6 +21,8 @@ _CONF = Path(__file__).parents[2] / "conf"
 _FOLDERS = [env.DEBIAN / "etc/apache2/mods-available", Path("/etc/apache2/mods-available")]
 _BASE = (*_DEFAULT_MODULES, *_BUILT_IN, "so", "http", "core", "log_config", "version", "cgid",
          "filter", "info", "proxy", "proxy_http")
+# What Debian enables, and what elastic.load needs.
+_ENABLED = ("access_compat", "authn_core", "authz_host", "authz_user", "socache_shmcb")
 _OURS = ("elastic", "deflate", "brotli")
 
 
@@ -69,6 +71,11 @@ def _needed(names):
 
     for name in names:
         add(name)
+        # It includes the files that it needs.
+        if name == "authz_svn":
+            found.remove(name)
+            add("dav_svn")
+            found.append(name)
     return [name for name in found if not name.startswith("mpm_")]
 
 
@@ -80,12 +87,12 @@ def _own(kind, record):
 
 
 def configuration(kind, names):
-    """All .load files in the order of their names, and all .conf files, as Debian has them."""
-    needed = _needed((*names, "socache_shmcb"))  # as elastic.load says
+    """All .load files, each behind those that it names, and all .conf files, as Debian has them."""
+    needed = _needed(sorted({*names, *_ENABLED}))
     parts = {name: (_load(name), _file(name, "conf") or "") for name in needed}
     parts.update({record: _own(kind, record) for record in kind.records})
     loaded, lines = set(), []
-    for name in sorted(parts):
+    for name in [*needed, *kind.records]:
         # What a .load file includes is here already.
         text = re.sub(r"(?ms)^\s*<IfModule.*?>|^\s*</IfModule>|^\s*Include .*?$", "", parts[name][0])
         for line in text.splitlines():
@@ -129,6 +136,7 @@ class Trio:
         asked.routes(origin)
         self.asks = (*asked.ASKS, *asked.PLACE, *neighbour.asks)
         self.late = {}
+        self.known = set()  # why some differ
         self.servers = {kind: self._make(kind, origin) for kind in (STOCK, *kinds)}
 
     def _make(self, kind, origin):
@@ -151,8 +159,8 @@ class Trio:
             (server.root / "private" / name).chmod(0o755)
         shutil.copy(next(f for f in (env.DEBIAN / "etc/apache2/magic", Path("/etc/apache2/magic"))
                          if f.exists()), server.root / "magic")
-        for path in {**asked.FILES, **near.files}:
-            os.utime(server.docs / path, (1e9, 1e9))
+        for path in (server.docs, *server.docs.rglob("*")):
+            os.utime(path, (1e9, 1e9))
         server.configure(text)
         return server
 
@@ -219,7 +227,14 @@ class Trio:
             found[kind] += self._hooks_differ(hooks[kind], hooks[STOCK])
             found[kind] += [text for text in deaths[kind] if text not in deaths[STOCK]]
             found[kind] += self._said(kind)
-        return {kind: sorted(set(texts)) for kind, texts in found.items()}
+        return {kind: self._unknown(texts) for kind, texts in found.items()}
+
+    def _unknown(self, texts):
+        """Those that are not meant to be; the others are kept with their reasons."""
+        self.known |= {why for text in texts for known, why in self.neighbour.known
+                       if re.search(known, text)}
+        return sorted({text for text in texts
+                       if not any(re.search(known, text) for known, _ in self.neighbour.known)})
 
     def _dead(self, kind, before):
         server = self.servers[kind]
@@ -264,6 +279,8 @@ class Trio:
             if match and match[1] in ("info", "notice", "debug") and "exit signal" not in line:
                 continue
             line = re.sub(r"^(\[[^\]]*\] )+", "", match[2] if match else line)
+            if self.neighbour.noise and re.search(self.neighbour.noise, line):
+                continue
             line = re.sub(r"0x[0-9a-f]+|\d+|\b[\w@+/-]{20,}\b", "N", line)
             found.setdefault(line, line)
         return found

@@ -10,6 +10,8 @@ import textwrap
 import time
 from pathlib import Path
 
+import backends
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "results"
 KINDS = ("elastic", "drop-in")
 PACKAGES = "apache2-bin libapr1 libaprutil1".split()
@@ -38,11 +40,29 @@ later than beside the stock modules, in ms, in the slower of both ways (the best
 {rows}
 {left}"""
 
+_BACKENDS = """\
+# Applications behind httpd
+
+One small application in several places and languages (`tests/neighbours/apps`), asked with gzip
+accepted by `scripts/check neighbours --report`: what a client sees beside the stock modules, with
+`Elastic On` and the shipped `elastic.conf`, and with the drop-in. "Broken off": the client sees that
+the answer is not whole. "As if whole": it does not.
+
+{machine}
+
+| Place | What | stock | elastic | drop-in |
+|---|---|---|---|---|
+{rows}
+"""
+
 _rows = {}
+_places = {}
 
 
 def pytest_runtest_logreport(report):
     said = dict(report.user_properties)
+    if "place" in said:
+        _places[said["place"]] = said["rows"]
     if "module" not in said:
         return
     row = _rows.setdefault(said["module"], {})
@@ -66,8 +86,9 @@ def _line(name, row):
         return f"| {name} | not loaded: {row['out']} | | |"
     if "elastic" not in row:
         return f"| {name} | **not compared**: {row.get('broken', '')[:300]} | | |"
+    known = f" ({'; '.join(row['known'])})" if row.get("known") else ""
     late = max(row[f"{kind} late"] for kind in KINDS) * 1000
-    return f"| {name} | {' | '.join(_cell(row[kind]) for kind in KINDS)} | {late:.1f} |"
+    return f"| {name}{known} | {' | '.join(_cell(row[kind]) for kind in KINDS)} | {late:.1f} |"
 
 
 def _versions():
@@ -78,13 +99,33 @@ def _versions():
             yield f"{package} {said.rpartition('-')[0] or said}"
 
 
+def _machine():
+    said = (f"{time.strftime('%F')}, {platform.freedesktop_os_release()['PRETTY_NAME']}; "
+            f"{', '.join(_versions())}.")
+    return "\n".join(textwrap.wrap(said, 98, break_on_hyphens=False))
+
+
+def _seen(cells, kind):
+    coding, text = cells[kind]
+    differs = kind != "stock" and text != cells["stock"][1]
+    text = f"{coding}, {text}" if coding else text
+    return f"**{text}**" if differs else text
+
+
+def _write_backends():
+    lines = [f"| {place.replace('_', '-') if place == 'php_fpm' else place} | "
+             f"{backends.BEHAVIOURS[name]} | "
+             f"{' | '.join(_seen(cells, kind) for kind in ('stock', *KINDS))} |"
+             for place, rows in sorted(_places.items()) for name, cells in rows]
+    (FOLDER / "backends.md").write_text(
+        _BACKENDS.format(machine=_machine(), rows="\n".join(lines)))
+
+
 def _write():
-    machine = (f"{time.strftime('%F')}, {platform.freedesktop_os_release()['PRETTY_NAME']}; "
-               f"{', '.join(_versions())}.")
     compared = [row for row in _rows.values() if "elastic" in row]
     left = os.environ.get("ELASTIC_NEIGHBOURS_LEFT", "").split()
     text = _TEXT.format(
-        machine="\n".join(textwrap.wrap(machine, 98, break_on_hyphens=False)),
+        machine=_machine(),
         count=len(compared), same=sum(not row["elastic"] and not row["drop-in"]
                                       for row in compared),
         rows="\n".join(_line(name, row) for name, row in sorted(_rows.items())),
@@ -94,5 +135,9 @@ def _write():
 
 
 def pytest_sessionfinish(session):
-    if not hasattr(session.config, "workerinput") and session.config.getoption("report") and _rows:
+    if hasattr(session.config, "workerinput") or not session.config.getoption("report"):
+        return
+    if _rows:
         _write()
+    if _places:
+        _write_backends()

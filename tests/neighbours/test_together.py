@@ -16,7 +16,7 @@ def together(rows):
     def joined(name):
         return {key: value for row in rows for key, value in getattr(row, name).items()}
 
-    return modules.Near("all", lines="".join(row.lines for row in rows), files=joined("files"),
+    return modules.Near(lines="".join(row.lines for row in rows), files=joined("files"),
                         cgi=joined("cgi"), private=joined("private"), tls=True, h2=True,
                         asks=tuple(ask for row in rows for ask in row.asks
                                    if not ask.path.startswith("/m/")),

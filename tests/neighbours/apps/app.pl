@@ -1,5 +1,6 @@
 package Here::App;
 use strict;
+use Compress::Zlib ();
 use Apache2::RequestRec ();
 use Apache2::RequestIO ();
 use Apache2::RequestUtil ();
@@ -20,8 +21,24 @@ sub handler {
         $r->headers_out->set("Content-Length", length($PAGE) + 100);
     } elsif ($name eq "gone") {
         $r->status(404);
-    } elsif ($name eq "none") {
-        $r->status(204);
+    } elsif ($name =~ /^(none|reset|kept)$/) {
+        $r->status({none => 204, reset => 205, kept => 304}->{$name});
+        $r->headers_out->set("ETag", '"kept"');
+        $r->headers_out->set("Cache-Control", "max-age=9");
+        return Apache2::Const::OK;
+    } elsif ($name eq "short") {  # or smaller
+        $r->headers_out->set("Content-Length", length($PAGE) - 100);
+    } elsif ($name eq "coded") {
+        $body = Compress::Zlib::memGzip($PAGE);
+        $r->headers_out->set("Content-Encoding", "gzip");
+        $r->headers_out->set("Content-Length", length($body));
+    } elsif ($name eq "events") {
+        $r->content_type("text/event-stream");
+        for my $number (0 .. 2) {
+            $r->print("data: event $number\n\n");
+            $r->rflush;
+            select(undef, undef, undef, 0.4);
+        }
         return Apache2::Const::OK;
     } elsif ($name eq "echo") {
         $body = "";
