@@ -130,6 +130,11 @@ test -d /usr/share/javascript/bootstrap4        | libjs-bootstrap4 | bootstrap4
 test -d /usr/share/javascript/d3                | libjs-d3        | js-d3
 TABLE
         ;;
+    neighbours) cat <<'TABLE'
+command -v node                                 | nodejs          | nodejs
+el_sbin nginx                                   | nginx-light     | nginx-core
+TABLE
+        ;;
     neighbours-short) cat <<'TABLE'
 el_httpd_module mod_wsgi                        | libapache2-mod-wsgi-py3 | python3-mod_wsgi
 el_httpd_module mod_fcgid                       | libapache2-mod-fcgid | mod_fcgid

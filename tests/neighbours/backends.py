@@ -25,6 +25,31 @@ BEHAVIOURS = {
 }
 
 
+_NGINX = """
+daemon off;
+worker_processes 1;
+pid %(folder)s/pid;
+events { worker_connections 64; }
+http {
+    access_log off;
+    default_type text/html;
+    client_body_temp_path %(folder)s/body;
+    proxy_temp_path %(folder)s/proxy;
+    fastcgi_temp_path %(folder)s/fastcgi;
+    uwsgi_temp_path %(folder)s/uwsgi;
+    scgi_temp_path %(folder)s/scgi;
+    server {
+        listen 127.0.0.1:%(port)d;
+        root %(folder)s/docs;
+        location = /coded { gzip on; gzip_proxied any; gzip_http_version 1.0; }
+        location = /none { add_header Cache-Control max-age=9 always; return 204; }
+        location = /reset { add_header Cache-Control max-age=9 always; return 205; }
+        location = /kept { add_header Cache-Control max-age=9 always; return 304; }
+    }
+}
+"""
+
+
 def _listens(port):
     return functools.partial(accepts, socket.AF_INET, ("127.0.0.1", port))
 
@@ -58,6 +83,21 @@ def php_fpm(folder):
             "ProxyFCGIBackendType FPM\n"), ("proxy_fcgi",), backend
 
 
+def nginx(folder):
+    """Its own files, and statuses that it can return."""
+    need("nginx", "nginx-light")
+    port, docs = free_port(), folder / "docs"
+    docs.mkdir()
+    for path in (folder, docs):
+        path.chmod(0o755)
+    for name in ("page", "length", "coded"):
+        (docs / name).write_bytes(PAGE)
+    (folder / "nginx.conf").write_text(_NGINX % {"folder": folder, "port": port})
+    backend = Backend(["/usr/sbin/nginx", "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"],
+                      _listens(port), lambda: (folder / "error.log").read_text())
+    return f"ProxyPass /app/ http://127.0.0.1:{port}/\n", (), backend
+
+
 def cgi(folder):
     return "ScriptAlias /app {root}/private/app.fcgi\n", (), None
 
@@ -72,7 +112,7 @@ def _row(name, path):
     return place
 
 
-PLACES = (gunicorn, node, php_fpm, cgi, _row("fcgid", "/fcgi"), _row("wsgi", "/wsgi"),
+PLACES = (gunicorn, node, nginx, php_fpm, cgi, _row("fcgid", "/fcgi"), _row("wsgi", "/wsgi"),
           _row("perl", "/perl"), _row("passenger", "/passenger"))
 PRIVATE = {name: (_APPS / name).read_text() for name in ("app.fcgi", "app.wsgi", "app.pl")}
 PRIVATE["passenger_wsgi.py"] = PRIVATE["app.wsgi"]
@@ -81,6 +121,8 @@ PRIVATE["passenger_wsgi.py"] = PRIVATE["app.wsgi"]
 def behaviours(place):
     for name in BEHAVIOURS:
         if name in ("trailers", "hints") and place is not node:
+            continue
+        if place is nginx and name in ("gone", "pieces", "events", "long", "short", "stops"):
             continue
         if name == "stops" and place.__name__ == "mod_perl":
             continue  # it is a part of httpd

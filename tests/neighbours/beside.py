@@ -46,6 +46,9 @@ def _file(name, ending):
 def available():
     """The names of what a2enmod could enable here, and of httpd's modules without a .load."""
     names = {path.name.removesuffix(".load") for folder in _FOLDERS for path in folder.glob("*.load")}
+    # A package that was removed leaves its .load file.
+    names = {name for name in names
+             if all(map(os.path.exists, re.findall(r"LoadModule\s+\S+\s+(/\S+)", _load(name))))}
     files = "".join(map(_load, names))
     plain = {path.stem.removeprefix("mod_") for path in Path(env.MODULES_DIR).glob("mod_*.so")
              if path.name not in files}

@@ -62,8 +62,8 @@ _SIGNED_IN = (Ask("signed in", "/m/page.html", headers=_USER),
 _DBD = "DBDriver sqlite3\nDBDParams {root}/private/db\n"
 _HTML_FILTER = "AddOutputFilterByType %s text/html"
 
-_RANGES = ((r"^range(, gzip accepted)?: status 200",
-            "mod_cache stores whole pages: what it stores of one is no range"),
+_RANGES = ((r"^range(, gzip accepted)?: status 20",
+            "whether mod_cache has the page, and in which coding, says whether there is a range"),
            ("HEAD of a script: .* later", "the HEAD of a script has no length here, so mod_cache asks "
             "the script again"),
            ("304.*: last-modified: none", "whether mod_cache answers depends on the time"))
@@ -101,7 +101,7 @@ ROWS = (
          "Options +Indexes\n</Directory>\n"),
     Near("bucketeer", at="SetOutputFilter BUCKETEER"),
     Near("buffer", at="SetOutputFilter BUFFER\nSetInputFilter BUFFER\nBufferSize 4096"),
-    Near("cache_disk", known=_RANGES, lines="CacheEnable disk /\nCacheIgnoreNoLastMod On\n", with_=("cache",),
+    Near("cache_disk", known=_RANGES, noise="Cannot open data file", lines="CacheEnable disk /\nCacheIgnoreNoLastMod On\n", with_=("cache",),
          asks=_pages("/page.html?again"), apart="what it stores would answer for the others"),
     Near("cache_socache", known=_RANGES, lines="CacheEnable socache /\nCacheSocache shmcb\n",
          with_=("cache", "socache_shmcb"), apart="what it stores would answer for the others"),
