@@ -212,7 +212,7 @@ class Trio:
             if not kind.stock:
                 late, ask = asked.lateness(samples[kind], samples[STOCK])
                 self.late[kind] = late
-                if late > asked.LATE:
+                if asked.is_late(late, ask):
                     found[kind].append(f"{ask.name}: {late * 1000:.0f} ms later than stock")
         again = {kind: asked.Sample(self.servers[kind]) for kind in kinds}
         few = [ask for ask in self.asks if ask.name in asked.AGAIN or ask in self.neighbour.asks]
