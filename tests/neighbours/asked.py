@@ -128,7 +128,8 @@ class Sample:
             if ask.conditional:
                 first = self._get(ask, headers)
                 names = (("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since"))
-                headers += [(to, first.headers[name]) for name, to in names if name in first.headers]
+                headers += [(to, first.headers[name]) for name, to in names
+                            if name in first.headers]
             begun = time.monotonic()
             answer = self._get(ask, headers)
             return self._facts(ask, answer, time.monotonic() - begun)

@@ -10,6 +10,7 @@ from kit import client, decode, env
 from kit.fpm import Fpm
 from kit.process import Backend, accepts, free_port, need
 
+import beside
 import modules
 
 PAGE = b"<p>A line of the application.</p>\n" * 900
@@ -79,13 +80,13 @@ def php_fpm(folder):
     (folder / "app.php").chmod(0o644)
     # Without -n it has the distribution's modules.
     backend = Fpm(folder, "security.limit_extensions = .php", options=())
-    return (f"ProxyPassMatch ^/app/(.*)$ unix:{backend.socket}|fcgi://localhost{folder}/app.php/$1\n"
-            "ProxyFCGIBackendType FPM\n"), ("proxy_fcgi",), backend
+    return (f"ProxyPassMatch ^/app/(.*)$ unix:{backend.socket}|fcgi://localhost{folder}/app.php/$1"
+            "\nProxyFCGIBackendType FPM\n"), ("proxy_fcgi",), backend
 
 
 def nginx(folder):
     """Its own files, and statuses that it can return."""
-    need("nginx", "nginx-light")
+    need("/usr/sbin/nginx", "nginx-light")
     port, docs = free_port(), folder / "docs"
     docs.mkdir()
     for path in (folder, docs):
@@ -93,13 +94,22 @@ def nginx(folder):
     for name in ("page", "length", "coded"):
         (docs / name).write_bytes(PAGE)
     (folder / "nginx.conf").write_text(_NGINX % {"folder": folder, "port": port})
-    backend = Backend(["/usr/sbin/nginx", "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"],
-                      _listens(port), lambda: (folder / "error.log").read_text())
+    log = folder / "error.log"
+    backend = Backend(["/usr/sbin/nginx", "-e", str(log), "-c", f"{folder}/nginx.conf"],
+                      _listens(port), log.read_text)
     return f"ProxyPass /app/ http://127.0.0.1:{port}/\n", (), backend
 
 
 def cgi(folder):
     return "ScriptAlias /app {root}/private/app.fcgi\n", (), None
+
+
+def mod_php(folder):
+    name = next(name for name in beside.available() if name.startswith("php"))
+    return "AliasMatch ^/app/ {root}/private/app.php\n", (name,), None
+
+
+mod_php.mpm = "prefork"
 
 
 def _row(name, path):
@@ -113,8 +123,10 @@ def _row(name, path):
 
 
 PLACES = (gunicorn, node, nginx, php_fpm, cgi, _row("fcgid", "/fcgi"), _row("wsgi", "/wsgi"),
-          _row("perl", "/perl"), _row("passenger", "/passenger"))
-PRIVATE = {name: (_APPS / name).read_text() for name in ("app.fcgi", "app.wsgi", "app.pl")}
+          _row("perl", "/perl"), mod_php,
+          _row("passenger", "/passenger"))
+PRIVATE = {name: (_APPS / name).read_text()
+           for name in ("app.fcgi", "app.wsgi", "app.pl", "app.php")}
 PRIVATE["passenger_wsgi.py"] = PRIVATE["app.wsgi"]
 
 
@@ -124,8 +136,8 @@ def behaviours(place):
             continue
         if place is nginx and name in ("gone", "pieces", "events", "long", "short", "stops"):
             continue
-        if name == "stops" and place.__name__ == "mod_perl":
-            continue  # it is a part of httpd
+        if name == "stops" and place.__name__ in ("mod_perl", "mod_php"):
+            continue  # they are parts of httpd
         yield name
 
 
@@ -152,7 +164,9 @@ def _body(answer, method):
         return "broken off"
     if body == PAGE:
         return "whole"
-    return f"{len(body)} of {len(PAGE)} bytes, as if whole" if PAGE.startswith(body) else "other bytes"
+    if PAGE.startswith(body):
+        return f"{len(body)} of {len(PAGE)} bytes, as if whole"
+    return "other bytes"
 
 
 def _events(server):

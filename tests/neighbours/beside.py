@@ -45,7 +45,8 @@ def _file(name, ending):
 
 def available():
     """The names of what a2enmod could enable here, and of httpd's modules without a .load."""
-    names = {path.name.removesuffix(".load") for folder in _FOLDERS for path in folder.glob("*.load")}
+    names = {path.name.removesuffix(".load")
+             for folder in _FOLDERS for path in folder.glob("*.load")}
     # A package that was removed leaves its .load file.
     names = {name for name in names
              if all(map(os.path.exists, re.findall(r"LoadModule\s+\S+\s+(/\S+)", _load(name))))}
@@ -97,7 +98,8 @@ def configuration(kind, names):
     loaded, lines = set(), []
     for name in [*needed, *kind.records]:
         # What a .load file includes is here already.
-        text = re.sub(r"(?ms)^\s*<IfModule.*?>|^\s*</IfModule>|^\s*Include .*?$", "", parts[name][0])
+        text = re.sub(r"(?ms)^\s*<IfModule.*?>|^\s*</IfModule>|^\s*Include .*?$", "",
+                      parts[name][0])
         for line in text.splitlines():
             module = re.match(r"\s*LoadModule\s+(\S+?)(?:_module)?\s", line)
             known = module and (module[1] in _BASE or module[1] in loaded)
@@ -113,7 +115,8 @@ def _private(text):
     """Its files are the server's own."""
     for old, new in (("/var/log/apache2", "{root}/log"), ("/var/cache/apache2", "{root}/cache"),
                      ("/var/cache/modsecurity", "{root}/cache"), ("/run/apache2", "{root}/run"),
-                     ("${APACHE_RUN_DIR}/socks", "{root}/run"), ("/etc/apache2/magic", "{root}/magic")):
+                     ("${APACHE_RUN_DIR}/socks", "{root}/run"),
+                     ("/etc/apache2/magic", "{root}/magic")):
         text = text.replace(old, new)
     return re.sub(r"(?m)^\s*ScriptSock .*$", "", text)
 

@@ -4,13 +4,13 @@ Modules without a row are loaded with their package's configuration alone.
 """
 
 import base64
+import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from kit import env
-from kit.fpm import binary
 
 from asked import PAGE, TEXT, Ask
 import beside
@@ -20,9 +20,10 @@ _APPS = Path(__file__).parent / "apps"
 
 class Near(NamedTuple):
     """`lines` are for the server and `at` for its place /m; `private` has files outside of the
-    documents, in {root}/private. `with_` names further modules. `known`: (pattern, why) of differences
-    that are meant to be; `noise`: a pattern of lines of the log that come or not. `apart`: why it is not loaded
-    together with all others. `out`: why it is not loaded at all. `short`: it is in the short form."""
+    documents, in {root}/private. `with_` names further modules. `known`: (pattern, why) of
+    differences that are meant to be; `noise`: a pattern of lines of the log that come or not.
+    `apart`: why it is not loaded together with all others. `out`: why it is not loaded at all.
+    `short`: it is in the short form."""
     name: str = ""
     lines: str = ""
     at: str = ""
@@ -55,7 +56,7 @@ def _pages(*paths, **kw):
 
 _USER = (("Authorization", "Basic " + base64.b64encode(b"user:word").decode()),)
 _PASSWORDS = {"users": "user:{SHA}" + base64.b64encode(
-    __import__("hashlib").sha1(b"word").digest()).decode() + "\n"}
+    hashlib.sha1(b"word").digest()).decode() + "\n"}
 _BASIC = "AuthType Basic\nAuthName here\nAuthUserFile {root}/private/users\nRequire valid-user"
 _SIGNED_IN = (Ask("signed in", "/m/page.html", headers=_USER),
               Ask("signed in, script", "/m/script.cgi", headers=_USER))
@@ -64,8 +65,8 @@ _HTML_FILTER = "AddOutputFilterByType %s text/html"
 
 _RANGES = ((r"^range(, gzip accepted)?: status 20",
             "whether mod_cache has the page, and in which coding, says whether there is a range"),
-           ("HEAD of a script: .* later", "the HEAD of a script has no length here, so mod_cache asks "
-            "the script again"),
+           ("HEAD of a script: .* later",
+            "the HEAD of a script has no length here, so mod_cache asks the script again"),
            ("304.*: last-modified: none", "whether mod_cache answers depends on the time"))
 
 # The applications answer these in the same way: apps/ has them.
@@ -101,7 +102,8 @@ ROWS = (
          "Options +Indexes\n</Directory>\n"),
     Near("bucketeer", at="SetOutputFilter BUCKETEER"),
     Near("buffer", at="SetOutputFilter BUFFER\nSetInputFilter BUFFER\nBufferSize 4096"),
-    Near("cache_disk", known=_RANGES, noise="Cannot open data file", lines="CacheEnable disk /\nCacheIgnoreNoLastMod On\n", with_=("cache",),
+    Near("cache_disk", known=_RANGES, noise="Cannot open data file",
+         lines="CacheEnable disk /\nCacheIgnoreNoLastMod On\n", with_=("cache",),
          asks=_pages("/page.html?again"), apart="what it stores would answer for the others"),
     Near("cache_socache", known=_RANGES, lines="CacheEnable socache /\nCacheSocache shmcb\n",
          with_=("cache", "socache_shmcb"), apart="what it stores would answer for the others"),
@@ -113,7 +115,8 @@ ROWS = (
     Near("data", lines="<Location /picture.png>\nSetOutputFilter DATA\n</Location>\n"),
     Near("dav_fs", at="Dav On", asks=(
         Ask("PROPFIND", "/m/", "PROPFIND", headers=(("Depth", "1"),), loose=True),
-        Ask("PROPFIND of a page", "/m/page.html", "PROPFIND", headers=(("Depth", "0"),), loose=True))),
+        Ask("PROPFIND of a page", "/m/page.html", "PROPFIND", headers=(("Depth", "0"),),
+            loose=True))),
     Near("dav_lock", with_=("dav",)),
     Near("dbd", lines=_DBD), Near("authn_dbd", lines=_DBD), Near("authz_dbd", lines=_DBD),
     Near("session_dbd", lines=_DBD, with_=("dbd",)),
@@ -144,8 +147,8 @@ ROWS = (
     Near("md", tls=True),
     Near("mime_magic", files={"plain": PAGE}, asks=_pages("/plain")),
     Near("negotiation", at="Options +MultiViews", asks=_pages("/m/page"),
-         known=(("/m/page: etag None", "of httpd's tag of a variant half is missing, and no such one "
-                 "is given to a compressed body"),)),
+         known=(("/m/page: etag None",
+                 "of httpd's tag of a variant half is missing, and no compressed body gets it"),)),
     Near("proxy_ajp"), Near("proxy_html", at="ProxyHTMLEnable On\nProxyHTMLURLMap /old /new"),
     Near("proxy_balancer", with_=("lbmethod_byrequests", "slotmem_shm"),
          lines="<Proxy balancer://all>\nBalancerMember http://127.0.0.1:{origin}\n</Proxy>\n"
@@ -202,9 +205,11 @@ ROWS = (
     Near("log_sql_ssl", with_=("log_sql", "ssl")),
     Near("mapcache"), Near("tile"),
     Near("musicindex", at="Options +Indexes\nMusicIndex On"),
-    Near("passenger", noise=r"^\[ [DWN] \d|^$", private={"passenger_wsgi.py": _app("app.wsgi")}, files={},
+    Near("passenger", noise=r"^\[ [DWN] \d|^$", 
+         private={"passenger_wsgi.py": _app("app.wsgi")},
          lines="PassengerInstanceRegistryDir {root}/run\nPassengerPython /usr/bin/python3\n"
-         "Alias /passenger {root}/private/public\n<Location /passenger>\nPassengerBaseURI /passenger\n"
+         "Alias /passenger {root}/private/public\n<Location /passenger>\n"
+         "PassengerBaseURI /passenger\n"
          "PassengerAppRoot {root}/private\nPassengerAppType wsgi\n</Location>\n",
          asks=_application("/passenger/")),
     Near("perl", private={"app.pl": _app("app.pl")}, lines='PerlRequire "{root}/private/app.pl"\n'

@@ -20,8 +20,8 @@ _TEXT = """\
 # Beside other modules
 
 Every module of httpd, and of the packages `libapache2-mod-*` that can be installed, is loaded with
-its package's configuration and some lines that make it do something (`tests/neighbours/modules.py`):
-beside `Elastic On` with the shipped `elastic.conf`, beside this module under the names of the stock
+its package's configuration and some lines that make it do something: see
+`tests/neighbours/modules.py`. It is loaded beside `Elastic On` with the shipped `elastic.conf`, beside this module under the names of the stock
 modules (drop-in), and beside mod_deflate and mod_brotli. The three servers get the same requests
 (files, scripts, proxied, HEAD, ranges, 304, 404, POST, the module's own), are reloaded gracefully
 twice, and are asked again. Compared are: statuses, codings, bodies, header fields, Vary, tags,
@@ -45,8 +45,8 @@ _BACKENDS = """\
 
 One small application in several places and languages (`tests/neighbours/apps`), asked with gzip
 accepted by `scripts/check neighbours --report`: what a client sees beside the stock modules, with
-`Elastic On` and the shipped `elastic.conf`, and with the drop-in. "Broken off": the client sees that
-the answer is not whole. "As if whole": it does not.
+`Elastic On` and the shipped `elastic.conf`, and with the drop-in. "Broken off": the client sees
+that the answer is not whole. "As if whole": it does not.
 
 {machine}
 

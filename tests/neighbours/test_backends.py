@@ -2,13 +2,16 @@
 
 import pytest
 
+from kit import env
+
 import backends
 import beside
 import modules
 
 
 @pytest.mark.parametrize("place", backends.PLACES, ids=lambda place: place.__name__)
-def test_backend(place, origin, tmp_path_factory, record_property):
+def test_backend(place, origin, tmp_path_factory, record_property, monkeypatch):
+    monkeypatch.setattr(env, "MPM", getattr(place, "mpm", "event"))
     folder = tmp_path_factory.mktemp(place.__name__)
     for path in (folder, folder.parent):
         path.chmod(0o755)
