@@ -21,12 +21,13 @@ _TEXT = """\
 
 Every module of httpd, and of the packages `libapache2-mod-*` that can be installed, is loaded with
 its package's configuration and some lines that make it do something: see
-`tests/neighbours/modules.py`. It is loaded beside `Elastic On` with the shipped `elastic.conf`, beside this module under the names of the stock
-modules (drop-in), and beside mod_deflate and mod_brotli. The three servers get the same requests
-(files, scripts, proxied, HEAD, ranges, 304, 404, POST, the module's own), are reloaded gracefully
-twice, and are asked again. Compared are: statuses, codings, bodies, header fields, Vary, tags,
-children that die, lines of the error log, the order of all other modules' hooks, and the time.
-What the modules are meant to do otherwise is left out: see [stock and ours](stock-and-ours.md).
+`tests/neighbours/modules.py`. Three servers differ in what compresses: `Elastic On` with the shipped
+`elastic.conf`, this module under the names of the stock modules (drop-in), and mod_deflate and
+mod_brotli. They get the same requests (files, scripts, proxied, HEAD, ranges, 304, 404, POST, the
+module's own), are reloaded gracefully twice, and are asked again. Compared are statuses, codings,
+bodies, header fields, Vary, tags, children that die, lines of the error log, the order of all other
+modules' hooks, and the time. What this module is meant to do otherwise is left out: see
+[stock and ours](stock-and-ours.md).
 
     scripts/check neighbours --report
 
