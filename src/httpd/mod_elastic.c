@@ -87,8 +87,8 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
 {
     (void)pconf;
     (void)plog;
-    (void)ptemp;
     el_dictionaries_check(server);
+    el_chain_check(server, ptemp);
     return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 

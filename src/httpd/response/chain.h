@@ -26,6 +26,12 @@ typedef enum {
 /* In post_config: finds httpd's records of the filters by their names. */
 void el_chain_configure(void);
 
+/*
+ * In check_config: warns about directives of the configuration (not of .htaccess) that name a filter
+ * of this module which is not loaded, or let another one get compressed bytes. `pool` is for the call.
+ */
+void el_chain_check(const server_rec *server, apr_pool_t *pool);
+
 /* The compressors that are this module's: a set. */
 unsigned el_chain_ours(void);
 
