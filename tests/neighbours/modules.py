@@ -211,7 +211,7 @@ ROWS = (
          "Alias /passenger {root}/private/public\n<Location /passenger>\n"
          "PassengerBaseURI /passenger\n"
          "PassengerAppRoot {root}/private\nPassengerAppType wsgi\n</Location>\n",
-         asks=_application("/passenger/")),
+         asks=_application("/passenger/", "small")),
     Near("perl", private={"app.pl": _app("app.pl")}, lines='PerlRequire "{root}/private/app.pl"\n'
          "<Location /perl>\nSetHandler perl-script\nPerlResponseHandler Here::App\n</Location>\n",
          asks=_application("/perl/")),
@@ -232,7 +232,7 @@ ROWS = (
     Near("vhost_ldap", out="it asks an LDAP server before each request"),
     Near("wsgi", short=True, private={"app.wsgi": _app("app.wsgi")},
          lines="WSGIScriptAlias /wsgi {root}/private/app.wsgi\n",
-         asks=_application("/wsgi/")),
+         asks=_application("/wsgi/", "small")),
     Near("xsendfile", at="XSendFile On\nXSendFilePath {docs}", asks=_pages("/m/sends.cgi"),
          known=(("sends.cgi: coding gzip, stock None", "a file that is sent for a script is "
                  "compressed, which mod_filter leaves out"),

@@ -29,6 +29,8 @@ def application(environ, start):
         status, body = {"none": "204 No Content", "reset": "205 Reset Content",
                         "kept": "304 Not Modified"}[name], []
         fields += [("ETag", '"kept"'), ("Cache-Control", "max-age=9")]
+    elif name == "small":
+        body = [b"Hello, world"]
     elif name == "long":  # a length that is larger than the body
         fields.append(("Content-Length", str(len(PAGE) + 100)))
     elif name == "short":  # or smaller
