@@ -32,6 +32,7 @@
     X(CODING, "coding", "not in the coding of its extension, or cut off")                          \
     X(WINDOW, "window", "compressed with a window that browsers refuse, above 8 MB")               \
     X(SIZE, "size", "made of a file of another size")                                              \
+    X(FILTER, "filter", "beside a content filter that changes the body, or may")                   \
     X(UNREADABLE, "unreadable", "unreadable, or was replaced at that moment")
 
 typedef enum {

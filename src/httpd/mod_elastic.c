@@ -230,6 +230,7 @@ static void register_hooks(apr_pool_t *pconf)
     el_dictionary_filter_register();
     el_explain_register();
     el_ranges_register();
+    el_precompressed_register();
 }
 
 static void register_record(el_record_t record, apr_pool_t *pconf)

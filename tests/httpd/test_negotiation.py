@@ -48,9 +48,9 @@ def of_type(value, *fields):
 
 
 # The types of Debian's table, by extension, of what shrinks by a third or more.
-SHRINKS = ("ico", "bmp", "svg", "ttf", "otf", "ttc", "eot", "js", "json", "xml", "rss", "atom", "css",
-           "csv", "m3u", "m3u8", "pls", "gltf", "glb", "obj", "mtl", "stl", "dae", "ps", "rtf", "sql",
-           "dtd", "nt", "ttl", "wasm", "webmanifest", "geojson", "ics", "vcf", "vtt", "sh", "pac")
+SHRINKS = ("ico", "bmp", "svg", "ttf", "otf", "ttc", "eot", "js", "json", "xml", "rss", "atom",
+           "css", "csv", "m3u", "m3u8", "pls", "gltf", "glb", "obj", "mtl", "stl", "dae", "ps",
+           "rtf", "sql", "dtd", "nt", "ttl", "wasm", "webmanifest", "geojson", "ics", "vcf", "vtt", "sh", "pac")
 
 
 @pytest.mark.skipif(not os.path.exists("/etc/mime.types"), reason="Debian's table is not there")

@@ -139,7 +139,8 @@ MADE = {"/ssi/page.shtml": BODY + b"page.shtml", "/cgi/page.cgi": b"made" * 2000
     ("/fifo/page.html", "br", {"irregular": 1}, None),
     ("/nolinks/page.html", "br", {"denied": 1}, "AH00032|AH00037"),
     ("/unreadable/page.html", "br", {"unreadable": 1}, "Permission denied"),
-    *((path, "br", {}, None) for path in MADE)])
+    ("/cgi/page.cgi", "br", {}, None),
+    *((path, "br", {"filter": 1}, None) for path in ("/ssi/page.shtml", "/substitute/page.html"))])
 def test_where_no_precompressed_file_may_serve_the_filter_compresses(site, path, ae, grown, log):
     site.expect_log(log or "nothing")
     before = passed_over(site)
@@ -157,7 +158,7 @@ def test_precompressed_files_have_a_counter_of_their_own(site):
 
     before, over = sent(), passed_over(site)
     assert set(over) == {"outdated", "irregular", "denied", "owner", "outside", "unreadable",
-                         "empty", "coding", "window", "size"}
+                         "empty", "coding", "window", "size", "filter"}
     answer, grown = counted(site, lambda: site.get("/all/page.html", ae="br"))
     assert answer.raw == BR and "elastic-reason" not in site.notes(answer)
     assert grown == {} and sent() == before + 1

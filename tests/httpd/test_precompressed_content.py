@@ -67,7 +67,7 @@ def test_what_browsers_cannot_use_is_not_sent_and_the_next_best_is(site, name):
     assert answer.raw != data
     for path in (f"{name}/page.html", f"alone-{name}/page.html"):
         def named():
-            return site.log.lines(f"docs/{path}.{extension} is not sent: it is .*; remove it, or run")
+            return site.log.lines(f"docs/{path}.{extension} is not sent: .*; remove it, or run")
 
         site.wait_for(named, 30, "a line that names the file")
         site.get("/good/page.html")  # one more request: a second line would be there

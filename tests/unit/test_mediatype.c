@@ -59,8 +59,8 @@ EACH(mediatype, a_type_matches_or_not, matches)
 TEST(mediatype, some_types_are_listed_by_default)
 {
     static const char *const others[] = {
-        "image/png", "application/zip", "video/mp4", "text/", "text", "", "audio/mpeg", "model/step+zip",
-        "multipart/x+json", NULL};
+        "image/png", "application/zip", "video/mp4", "text/", "text", "", "audio/mpeg",
+        "model/step+zip", "multipart/x+json", NULL};
     static const char *const listed[] = {
         "application/ld+json", " \tText/HTML; charset=utf-8", "image/vnd.microsoft.icon",
         "application/x-font-otf", "application/openapi+yaml;version=3", "application/geo+json-seq",

@@ -3,6 +3,7 @@
 #include "httpd/base/filter_names.h"
 #include "httpd/base/glue.h"
 
+#include "apr_strings.h"
 #include "http_config.h"
 
 /* AddOutputFilterByType wraps each filter into a harness of this name. */
@@ -15,7 +16,7 @@ static const char *const harmless[] = {
     "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES",  "CACHE_SAVE",
     "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",       "MOD_SESSION_OUT",
     EL_FILTER_RANGES,    EL_FILTER_NOT_MODIFIED, EL_FILTER_PADDING, EL_FILTER_DICTIONARY,
-    EL_FILTER_EXPLAIN,   EL_FILTER_SKIPPED,
+    EL_FILTER_EXPLAIN,   EL_FILTER_SKIPPED,      EL_FILTER_PRECOMPRESSED,
 };
 
 /* httpd's own records of the filters, by role; NULL where no module registered one. */
@@ -147,14 +148,16 @@ static bool is_harmless(const ap_filter_t *f)
     return is_harmless_name(f->frec->name + (el_chain_by_type(f) ? strlen(BY_TYPE) : 0));
 }
 
-bool el_chain_changes_body(const request_rec *r)
+const char *el_chain_foreign(apr_pool_t *pool, ap_filter_t *f)
 {
-    for (ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(f->next)) {
+    const char *names = NULL;
+
+    for (f = content_filter(f); f; f = content_filter(f->next)) {
         if (!(EL_ROLE_BIT(role_of(f)) & COMPRESSORS) && !is_harmless(f)) {
-            return true;
+            names = names ? apr_pstrcat(pool, names, " ", f->frec->name, NULL) : f->frec->name;
         }
     }
-    return false;
+    return names;
 }
 
 static bool is_of_this_module(const char *name)
