@@ -12,6 +12,7 @@
 #include "fuzz.h"
 
 #include "apr_general.h"
+#include "apr_hooks.h"
 #include "apr_strings.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -345,6 +346,7 @@ void server_start(void)
 
     apr_initialize();
     apr_pool_create(&world.pool, NULL);
+    apr_hook_global_pool = world.pool; /* of mod_status's hook, which is optional */
     world.server.server_hostname = "localhost";
     world.server.module_config = (ap_conf_vector_t *)world.settings;
     world.server.lookup_defaults = (ap_conf_vector_t *)world.places;

@@ -1,4 +1,4 @@
-#include "httpd/status/status.h"
+#include "httpd/status/dump.h"
 
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/site.h"
@@ -143,7 +143,7 @@ static void put_directives(const dump_t *dump, const ap_directive_t *node, const
     }
 }
 
-void el_status_dump(apr_pool_t *pool, server_rec *main_server)
+void el_dump(apr_pool_t *pool, server_rec *main_server)
 {
     dump_t dump = {.pool = pool};
 

@@ -19,10 +19,4 @@ int el_status_handler(request_rec *r);
 /* mod_status's hook: the same figures as a section of its page. */
 int el_status_section(request_rec *r, int flags);
 
-/*
- * In test_config: what is in force, for programs, where httpd was started with `-t -D
- * DUMP_ELASTIC`. docs/manual/status.md has the form.
- */
-void el_status_dump(apr_pool_t *pool, server_rec *main_server);
-
 #endif
