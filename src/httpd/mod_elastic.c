@@ -21,6 +21,7 @@
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
+#include "httpd/status/dump.h"
 #include "httpd/status/status.h"
 
 #include "elastic/ladder.h"
@@ -85,9 +86,8 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
 
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
-    (void)pconf;
     (void)plog;
-    el_dictionaries_check(server);
+    el_dictionaries_check(server, pconf);
     el_chain_check(server, ptemp);
     return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
@@ -116,6 +116,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_chain_configure();
     el_ranges_configure();
     el_status_configure(server, pconf);
+    el_visitor_configure(pconf);
     el_records_report(server);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: version %s, with %s",
                  ELASTIC_VERSION, el_engine_list(engines, sizeof(engines)));
@@ -158,9 +159,13 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
     return OK;
 }
 
-/* The cache and the dictionaries ask what the client has sent, before a module changes it. */
+/*
+ * The cache and the dictionaries ask what the client has sent, before a module changes it. By then
+ * mod_remoteip has said whose address the client's is, at FIRST.
+ */
 static int note_credentials(request_rec *r)
 {
+    el_visitor_keep(r);
     return el_store_is_open() || el_dictionaries_are_open() ? el_response_note_credentials(r)
                                                             : DECLINED;
 }
@@ -176,8 +181,8 @@ static int note_credentials(request_rec *r)
 #define BEHIND_MOD_HEADERS (APR_HOOK_FIRST + 1)
 
 /*
- * Before all other handlers: prepares conditional requests and request bodies, and answers for the
- * status. One hook, because every response pays for each.
+ * Before all other handlers: prepares conditional requests and request bodies, and answers for
+ * ElasticDictionaryFile and the status. One hook, because every response pays for each.
  */
 static int handle(request_rec *r)
 {
@@ -185,7 +190,10 @@ static int handle(request_rec *r)
 
     el_conditional_prepare(r);
     status = el_input_prepare(r);
-    return status == OK ? el_status_handler(r) : status;
+    if (status == OK) {
+        status = el_dictionary_handler(r);
+    }
+    return status == DECLINED ? el_status_handler(r) : status;
 }
 
 /*
@@ -211,6 +219,7 @@ static void register_hooks(apr_pool_t *pconf)
     apr_pool_userdata_setn(key, key, NULL, pconf);
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_test_config(el_dump, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     /* Before mod_watchdog's, which starts the timer's thread. */
@@ -219,7 +228,11 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_post_read_request(el_visitor_look, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_post_read_request(note_credentials, NULL, NULL, BEHIND_MOD_HEADERS);
+    ap_hook_pre_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_map_to_storage(el_dictionary_map, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(handle, NULL, NULL, BEHIND_MOD_CACHE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, PRECOMPRESSED);
     APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);
