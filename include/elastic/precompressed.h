@@ -19,6 +19,7 @@ typedef struct {
     el_coding_t coding;
     const uint8_t *bytes; /* the first `nbytes` of the file: all, or EL_PRECOMPRESSED_READ */
     size_t nbytes;
+    uint8_t end[4];    /* its last bytes */
     uint64_t size;     /* of the file */
     uint64_t original; /* size of the file that it stands for */
 } el_precompressed_t;
@@ -26,9 +27,8 @@ typedef struct {
 /*
  * EL_PRECOMPRESSED_EMPTY, _CODING, _WINDOW or _SIZE where browsers would refuse the file, or get
  * another body from it; EL_PRECOMPRESSED_FAULTS_COUNT: nothing is known against it. Sizes are
- * judged only where they are certain: a gzip file of several members says the size of the last one,
- * a zstd frame may say none, a br stream never does, and of a file that is not here to its end it
- * is not known what follows.
+ * judged only where they are certain: a zstd frame may say none, a br stream never does, and which
+ * frames follow in a file that is not here to its end is not known.
  */
 el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file);
 

@@ -20,38 +20,17 @@ static bool gzip_begins(const uint8_t *bytes)
 }
 
 /*
- * Whether a second member may be there: then the size at the end is not the whole body's. In 128 MB
- * of other bytes there is one such sequence by chance, whose file is taken for right.
+ * Of several members browsers and curl read the first, and take that for the whole body: what they
+ * would get has not the size that the last one says.
  */
-static bool gzip_goes_on(const el_precompressed_t *file)
-{
-    const uint8_t *at = file->bytes + GZIP_LEAST, *end = file->bytes + file->nbytes;
-
-    while (end - at >= GZIP_LEAST && (at = memchr(at, 0x1f, (size_t)(end - at))) != NULL) {
-        if (end - at >= GZIP_LEAST && gzip_begins(at)) {
-            return true;
-        }
-        at++;
-    }
-    return false;
-}
-
 static el_precompressed_fault_t judge_gzip(const el_precompressed_t *file)
 {
-    uint32_t size;
-
     if (file->nbytes < GZIP_LEAST || !gzip_begins(file->bytes)) {
         return EL_PRECOMPRESSED_CODING;
     }
-    if (file->nbytes < file->size) {
-        return GOOD;
-    }
-    size = (uint32_t)el_bytes_get(file->bytes + file->nbytes - 4, 4);
-    if (size == (uint32_t)file->original) {
-        return GOOD;
-    }
-    /* No member is longer than the body. */
-    return size > file->original || !gzip_goes_on(file) ? EL_PRECOMPRESSED_SIZE : GOOD;
+    return (uint32_t)el_bytes_get(file->end, sizeof(file->end)) == (uint32_t)file->original
+               ? GOOD
+               : EL_PRECOMPRESSED_SIZE;
 }
 
 /* --- brotli (RFC 7932) */

@@ -325,6 +325,12 @@ static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
  */
 #define TICK apr_time_from_sec(2)
 
+static bool has_read(apr_file_t *file, uint8_t *bytes, size_t nbytes, apr_off_t from)
+{
+    return nbytes == 0 || (apr_file_seek(file, APR_SET, &from) == APR_SUCCESS
+                           && apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS);
+}
+
 /* Reads what a verdict needs. EL_PRECOMPRESSED_UNREADABLE has been counted. */
 static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *candidate)
 {
@@ -332,11 +338,13 @@ static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *can
                                   .size = (uint64_t)candidate->finfo.size,
                                   .original = (uint64_t)r->finfo.size};
     size_t nbytes = content.size < EL_PRECOMPRESSED_READ ? content.size : EL_PRECOMPRESSED_READ;
+    size_t tail = nbytes < sizeof(content.end) ? nbytes : sizeof(content.end);
     el_precompressed_fault_t fault = EL_PRECOMPRESSED_UNREADABLE;
     apr_file_t *file = open_file(r, candidate);
     uint8_t *bytes = file ? malloc(nbytes + 1) : NULL;
 
-    if (bytes && (nbytes == 0 || apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS)) {
+    if (bytes && has_read(file, bytes, nbytes, 0)
+        && has_read(file, content.end, tail, (apr_off_t)(content.size - tail))) {
         content.bytes = bytes;
         content.nbytes = nbytes;
         fault = el_precompressed_judge(&content);
