@@ -229,6 +229,7 @@ ROWS = (
          "SecRuleRemoveById 949110 959100\n",  # those that refuse, of the rules beside the package
          at="SecDisableBackendCompression On", with_=("unique_id",)),
     Near("shib", apart="its daemon is not there"),
+    Near("netcgi_apache", out="httpd cannot load it, or answers nothing with it"),
     Near("vhost_ldap", out="it asks an LDAP server before each request"),
     Near("wsgi", short=True, private={"app.wsgi": _app("app.wsgi")},
          lines="WSGIScriptAlias /wsgi {root}/private/app.wsgi\n",

@@ -17,7 +17,8 @@ def together(rows):
         return {key: value for row in rows for key, value in getattr(row, name).items()}
 
     return modules.Near(lines="".join(row.lines for row in rows), files=joined("files"),
-                        cgi=joined("cgi"), private=joined("private"), tls=True, h2=True,
+                        cgi=joined("cgi"), private=joined("private"),
+                        noise="|".join(row.noise for row in rows if row.noise), tls=True, h2=True,
                         asks=tuple(ask for row in rows for ask in row.asks
                                    if not ask.path.startswith("/m/")),
                         with_=tuple(dict.fromkeys(name for row in rows for name in row.names)))
