@@ -1,23 +1,22 @@
-"""What a browser reads of fields and elements that have to do with dictionaries: pure functions."""
+"""What a browser reads of fields that have to do with dictionaries: pure functions."""
 
 import email.utils
-import html.parser
 import re
-import typing
 import urllib.parse
 
-from dictionarykit import sources
+from dictionarykit import markup, robots, sources
 
-REL = "compression-dictionary"
-KEY = re.compile(r"[a-z*][a-z0-9_.*-]*")
-SPACE = re.compile(r"[ \t]*")
-SPACES = re.compile(r" *")
-ITEMS = (("string", re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')),
-         ("token", re.compile(r"([A-Za-z*][\w!#$%&'*+.^`|~:/-]*)")),
-         ("other", re.compile(r"(-?\d+(?:\.\d+)?|\?[01]|:[\w+/=]*:|@-?\d+)")))
-LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)')
+# A dictionary of RFC 9651, by parts of which none can be read in two ways.
+STRING = r'"(?:[ !#-\[\]-~]|\\["\\])*"'
+ITEM = rf"(?:{STRING}|[A-Za-z*][\w!#$%&'*+.^`|~:/-]*|-?\d[\d.]*|\?[01]|:[\w+/=]*:|@-?\d+)"
+KEY = r"[a-z*][a-z0-9_.*-]*"
+PARAMETERS = rf"(?:; *{KEY}(?:={ITEM})?)*"
+MEMBER = re.compile(rf"({KEY})(?:=({ITEM}|\([^()]*\)))?{PARAMETERS}[ \t]*(,(?=[ \t]*[a-z*])|\Z)"
+                    r"[ \t]*", re.ASCII)
+INNER = re.compile(rf"\( *(?:{ITEM}{PARAMETERS}(?: +|(?=\))))*\)\Z", re.ASCII)
+
+LINK = re.compile(r'<([^<>]*)>((?:[^"<,]|"(?:[^"\\]|\\.)*")*)')
 LINK_REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))', re.I)
-SOURCE = re.compile(r"(?:([a-z]+)://)?(\*|(?:\*\.)?[\w.-]+)(?::(\d+|\*))?(/\S*)?", re.I)
 # What is more than text and `*` in the WHATWG's URL patterns.
 PATTERN_SPECIAL = set("{}()\\:+")
 
@@ -26,102 +25,34 @@ class Malformed(Exception):
     """The field is none of its type, and a browser ignores it."""
 
 
-class Value(typing.NamedTuple):
-    kind: str  # string, token, list, other
-    content: typing.Any
-
-
-class Reader:
-    """Takes a structured field (RFC 9651) apart."""
-
-    def __init__(self, text):
-        self.text, self.at = text, 0
-
-    def take(self, pattern):
-        found = pattern.match(self.text, self.at)
-        self.at = found.end() if found else self.at
-        return found
-
-    def skip(self, character):
-        is_there = self.text.startswith(character, self.at)
-        self.at += is_there
-        return is_there
-
-    def needed(self, found):
-        if not found:
-            raise Malformed(f"'{self.text[self.at:self.at + 20]}' at character {self.at + 1}")
-        return found
-
-    def item(self):
-        for kind, pattern in ITEMS:
-            found = self.take(pattern)
-            if found:
-                text = found[1]
-                return Value(kind, re.sub(r"\\(.)", r"\1", text) if kind == "string" else text)
-        return self.needed(None)
-
-    def parameters(self):
-        while self.skip(";"):
-            self.take(SPACES)
-            self.needed(self.take(KEY))
-            if self.skip("="):
-                self.item()
-
-    def inner_list(self):
-        items = []
-        self.take(SPACES)
-        while not self.skip(")"):
-            items.append(self.item())
-            self.parameters()
-            self.needed(self.take(SPACES)[0] or self.text.startswith(")", self.at))
-        return Value("list", items)
-
-    def members(self):
-        found = {}
-        self.take(SPACES)
-        while True:
-            key = self.needed(self.take(KEY))[0]
-            value = Value("other", "?1")
-            if self.skip("="):
-                value = self.inner_list() if self.skip("(") else self.item()
-            self.parameters()
-            found[key] = value
-            self.take(SPACE)
-            if self.at == len(self.text):
-                return found
-            self.needed(self.skip(","))
-            self.take(SPACE)
-
-
 def members(text):
-    """{key: Value} of a structured field that is a dictionary."""
-    return Reader(text.rstrip()).members()
+    """{key: its value as text} of a structured field that is a dictionary."""
+    found, at, text = {}, 0, text.strip(" ")
+    while at < len(text) or not found:
+        member = MEMBER.match(text, at)
+        if not member or (member[2] or "").startswith("(") and not INNER.match(member[2]):
+            raise Malformed(f"'{text[at:at + 30]}' at character {at + 1}")
+        found[member[1]] = member[2] or "?1"
+        at = member.end()
+    return found
 
 
-class Elements(html.parser.HTMLParser):
-    """A page's <link>s to dictionaries, its <base>, and policies in <meta>."""
+def string(text):
+    """None: it is no string."""
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text.startswith('"') else None
 
-    def __init__(self, text):
-        super().__init__()
-        self.links, self.policies, self.base = [], [], ""
-        self.feed(text)
 
-    def handle_starttag(self, tag, attrs):
-        fields = {name: value or "" for name, value in attrs}
-        if tag == "link" and REL in fields.get("rel", "").lower().split() and fields.get("href"):
-            self.links.append(fields["href"])
-        elif tag == "base":
-            self.base = self.base or fields.get("href", "")
-        elif fields.get("http-equiv", "").lower() == "content-security-policy":
-            self.policies.append(fields.get("content", ""))
+def strings(text):
+    """Of an inner list; None: it is none."""
+    return list(map(string, re.findall(STRING, text))) if text.startswith("(") else None
 
 
 def linked(values):
     """The URLs of dictionaries in Link (RFC 8288)."""
     found = []
     for url, parameters in LINK.findall(", ".join(values)):
-        rel = LINK_REL.search(parameters)
-        if rel and REL in (rel[1] or rel[2] or "").lower().split():
+        rel = LINK_REL.search(re.sub(r'title\s*=\s*"[^"]*"', "", parameters))
+        if rel and markup.DICTIONARY in (rel[1] or rel[2] or "").lower().split():
             found.append(url)
     return found
 
@@ -134,13 +65,13 @@ def cache_control(answer):
 
 
 def seconds(text):
-    return int(text) if re.fullmatch(r"\d{1,10}", text or "") else None
+    return int(text) if re.fullmatch(r"[0-9]{1,10}", text or "") else None
 
 
 def date(answer, name):
     try:
         return email.utils.parsedate_to_datetime(answer.values(name)[0]).timestamp()
-    except (IndexError, TypeError, ValueError):
+    except (IndexError, TypeError, ValueError, OverflowError):
         return None
 
 
@@ -163,71 +94,34 @@ def names(values):
     return {name.strip().lower() for value in values for name in value.split(",")} - {""}
 
 
-def connect_sources(policies):
-    """Of each Content-Security-Policy that says anything of it: from where scripts and dictionaries
-    may be fetched, a list of sources."""
-    found = []
+def forbidding(policies, url):
+    """The sources of a Content-Security-Policy that do not permit to fetch `url` from its own
+    origin, as text; None: all do. Paths and wildcards of hosts are not looked at."""
+    scheme, host, _ = sources.origin(url)
     for policy in ",".join(policies).split(","):
         directives = {}
-        for words in (directive.split() for directive in policy.split(";")):
+        for words in (directive.lower().split() for directive in policy.split(";")):
             if words:
-                directives.setdefault(words[0].lower(), words[1:])
-        for name in ("connect-src", "default-src"):
-            if name in directives:
-                found.append(directives[name])
-                break
-    return found
-
-
-def origin_text(url):
-    parts = urllib.parse.urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def source_permits(source, url, page):
-    """Whether one source of a policy of `page` permits `url`, as CSP 3 compares them."""
-    to = urllib.parse.urlsplit(url)
-    if source == "*":
-        return True
-    if source.lower() == "'self'":
-        return sources.origin(url) == sources.origin(page)
-    if re.fullmatch(r"[a-z][a-z0-9+.-]*:", source, re.I):
-        return to.scheme == source[:-1].lower() or (source.lower(), to.scheme) == ("http:", "https")
-    found = SOURCE.fullmatch(source)
-    if not found:
-        return False
-    scheme, host, port, path = found.groups()
-    scheme = (scheme or urllib.parse.urlsplit(page).scheme).lower()
-    host, name = host.lower(), to.hostname
-    is_host = host in ("*", name) or host.startswith("*.") and name.endswith(host[1:])
-    usual = sources.ORIGIN_PORTS[to.scheme]
-    is_port = port == "*" or (to.port or usual) == int(port or usual)
-    is_path = not path or path in ("/", to.path) or path.endswith("/") and to.path.startswith(path)
-    return to.scheme in (scheme, "https") and is_host and is_port and is_path
-
-
-def forbidding(policies, url, page):
-    """The sources that do not permit it, as text; None: all do."""
-    for found in connect_sources(policies):
-        if not any(source_permits(source, url, page) for source in found):
+                directives.setdefault(words[0], words[1:])
+        found = directives.get("connect-src", directives.get("default-src"))
+        if found is not None and not any(
+                one in ("*", "'self'", scheme + ":") or host in one or "*." in one
+                for one in found):
             return " ".join(found) or "'none'"
     return None
 
 
 def covers(pattern, dictionary, url):
-    """Whether the pattern of a dictionary matches a URL; None: it has more than text and `*`."""
-    if pattern.startswith(origin_text(dictionary) + "/"):
-        pattern = pattern[len(origin_text(dictionary)):]
-    if re.match(r"[a-z]+://", pattern):
+    """Whether the pattern of a dictionary matches a URL of its origin; None: it has more than text
+    and `*`."""
+    base, parts = urllib.parse.urlsplit(dictionary), urllib.parse.urlsplit(url)
+    pattern = pattern.removeprefix(f"{base.scheme}://{base.netloc}")
+    if re.match("[a-z]+://", pattern):
         return False
     if PATTERN_SPECIAL & set(pattern):
         return None
     if not pattern.startswith("/"):
-        pattern = urllib.parse.urlsplit(dictionary).path.rpartition("/")[0] + "/" + pattern
+        pattern = base.path.rpartition("/")[0] + "/" + pattern
     path, mark, query = pattern.partition("?")
-    to = urllib.parse.urlsplit(url)
-
-    def is_like(part, text):
-        return re.fullmatch(".*".join(map(re.escape, part.split("*"))), text, re.S) is not None
-
-    return is_like(path, to.path or "/") and (not mark or is_like(query, to.query))
+    return robots.matches(path + "$", parts.path or "/") and (
+        not mark or robots.matches(query + "$", parts.query))
