@@ -51,6 +51,12 @@ def site_url(text):
     return text
 
 
+def option(parser, name, kind, metavar, text):
+    """One that may be left out; argparse converts defaults, too."""
+    parser.add_argument(name, default="", metavar=metavar, help=text,
+                        type=lambda given: kind(given) if given else "")
+
+
 def default_store():
     return next((store for store in STORES if os.path.isdir(store)), STORES[0]) + "/dictionaries"
 
@@ -70,10 +76,8 @@ def add_pages(parser):
     """What state.Options keeps, and of which the defaults are."""
     given = state.Options()
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--pages", type=os.path.abspath, default="", metavar="FILE",
-                       help="a file with a URL a line")
-    which.add_argument("--sitemap", type=url, default="", metavar="URL",
-                       help="a sitemap, or an index of them")
+    option(which, "--pages", os.path.abspath, "FILE", "a file with a URL a line")
+    option(which, "--sitemap", url, "URL", "a sitemap, or an index of them")
     parser.add_argument("--most", type=number(1, 2000), default=given.most, metavar="N",
                         help="visit so many pages at most (%(default)s)")
     parser.add_argument("--rate", type=number(0.01, 1000, float), default=given.rate, metavar="N",
@@ -91,8 +95,8 @@ def add_pages(parser):
     parser.add_argument("--spread", type=number(2, 100000), default=given.spread, metavar="N",
                         help="pages that a reader sees while a dictionary lasts, over which its "
                              "own bytes are spread (%(default)s)")
-    parser.add_argument("--cafile", type=os.path.abspath, default="", metavar="FILE",
-                        help="certificates to trust instead of the system's")
+    option(parser, "--cafile", os.path.abspath, "FILE",
+           "certificates to trust instead of the system's")
 
 
 def add_making(parser):
@@ -100,10 +104,10 @@ def add_making(parser):
     parser.add_argument("--store", type=folder, default=default_store(), metavar="FOLDER",
                         help="ElasticDictionaryStore, where the configuration has none "
                              "(%(default)s)")
-    parser.add_argument("--confdir", type=folder, default="", metavar="FOLDER",
-                        help="httpd's configuration, with a folder conf-available or conf.d")
-    parser.add_argument("--apachectl", default="", metavar="COMMAND",
-                        help="what takes -t and -k graceful (apache2ctl, apachectl or httpd)")
+    option(parser, "--confdir", folder, "FOLDER",
+           "httpd's configuration, with a folder conf-available or conf.d")
+    option(parser, "--apachectl", str, "COMMAND",
+           "what takes -t and -k graceful (apache2ctl, apachectl or httpd)")
 
 
 def options(args):

@@ -51,14 +51,14 @@ class Stream(io.RawIOBase):
         return count
 
 
-class Received:
-    """What http.client wants of a socket; the same reader each time."""
-
-    def __init__(self, stream):
-        self.reader = io.BufferedReader(stream)
+class Received(io.BufferedReader):
+    """What http.client wants of a socket; it stays open for the response after an interim one."""
 
     def makefile(self, _):
-        return self.reader
+        return self
+
+    def close(self):
+        pass
 
 
 def target_of(url):

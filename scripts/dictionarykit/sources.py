@@ -1,5 +1,6 @@
 """Which URLs to visit: from a file, a sitemap, or links."""
 
+import encodings.idna  # pylint: disable=unused-import  # a child may not be able to read it
 import re
 import urllib.parse
 import xml.parsers.expat

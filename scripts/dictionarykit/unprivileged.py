@@ -46,6 +46,8 @@ def answer(function, arguments, uid):
         return {"failed": str(problem)}
     except MemoryError:
         return {"failed": f"more than {MEMORY >> 20} MB of memory would be needed"}
+    except Exception as problem:  # pylint: disable=broad-except
+        return {"failed": f"{type(problem).__name__}: {problem}"}
 
 
 def child(writer, function, arguments, uid, seconds):
