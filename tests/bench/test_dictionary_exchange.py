@@ -1,15 +1,24 @@
 """scripts/dictionary: what a hostile or broken site sends costs a bounded time and memory."""
 
 import gzip
+import os
+import pathlib
+import pwd
+import re
+import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
 from codeckit import decoders
-from dictionarykit import (common, exchange, failure, fields, markup, response, robots, sources,
-                           unprivileged, visit)
+from dictionarykit import (check, cli, common, exchange, failure, fields, markup, response, robots,
+                           sources, unprivileged, visit)
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
 OK = b"HTTP/1.1 200 OK\r\n"
 LIMIT = 0.4  # seconds of an exchange
@@ -19,22 +28,23 @@ SOON = 20  # seconds; a busy machine has time enough, and what is quadratic take
 class Raw:
     """A server that sends these bytes, and then the last piece again and again."""
 
-    def __init__(self, *pieces, forever=b""):
-        self.pieces, self.forever = pieces, forever
+    def __init__(self, *pieces, forever=b"", times=1):
+        self.pieces, self.forever, self.times = pieces, forever, times
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
         self.thread = threading.Thread(target=self.serve)
 
     def serve(self):
         try:
-            sock, _ = self.listener.accept()
-            with sock:
-                sock.recv(65536)
-                for piece in self.pieces:
-                    sock.sendall(piece)
-                while self.forever:
-                    sock.sendall(self.forever)
-                    time.sleep(0.01)
+            for _ in range(self.times):
+                sock, _ = self.listener.accept()
+                with sock:
+                    sock.recv(65536)
+                    for piece in self.pieces:
+                        sock.sendall(piece)
+                    while self.forever:
+                        sock.sendall(self.forever)
+                        time.sleep(0.01)
         except OSError:
             pass
 
@@ -43,8 +53,9 @@ class Raw:
         return self
 
     def __exit__(self, *_):
-        self.listener.close()
+        self.listener.shutdown(socket.SHUT_RDWR)
         self.thread.join()
+        self.listener.close()
 
 
 @pytest.mark.parametrize("pieces, forever", [
@@ -92,6 +103,39 @@ def test_redirects_of_the_same_host():
     answer = response.Response(301, (("location", "https://h/x#y"),), b"")
     assert exchange.redirect_of("http://h/", answer) == "https://h/x"
     assert exchange.redirect_of("https://h/", answer._replace(status=200)) is None
+
+
+def checked(url):
+    """(exit status, what `check` says)."""
+    done = subprocess.run([sys.executable, SCRIPT, "check", url], capture_output=True, text=True,
+                          timeout=120, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_check_follows_no_redirect_to_another_host():
+    with Raw(b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n\r\n") as server:
+        status, said = checked(server.url)
+    assert status == 1 and "leads to another site, http://169.254.169.254/" in said
+
+
+def test_check_reads_a_bomb_in_bounded_memory(monkeypatch):
+    """2 MB of gzip took 4.2 GB."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    bomb = gzip.compress(bytes(300 << 20), 1)
+    head = OK + b"Content-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    with Raw(head + bomb, times=3) as server:
+        status, said = checked(server.url)
+    assert status == 1 and "more than" in said
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert after <= max(before, 400 << 10)  # KB
+
+
+def test_check_reads_the_network_without_privileges(monkeypatch, capsys):
+    monkeypatch.setattr(check, "examine", lambda *_: [check.Finding("ok", "user", str(os.getuid()))])
+    args = cli.make_parser().parse_args(["check", "https://h/"])
+    assert check.run(args) == 0
+    uid = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else os.geteuid()
+    assert re.search(f"ok +user +{uid}\n", capsys.readouterr().out)
 
 
 # --- what grows as it is decoded
