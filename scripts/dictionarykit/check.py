@@ -261,7 +261,8 @@ def check_difference(answer, page, dictionary, plain):
         return Finding(PROBLEM, "difference", seen, "the note elastic-dictionary in httpd's log "
                        "says why; " + ASK_ORIGIN)
     try:
-        if plain is not None and answer.body(dictionary) != plain:
+        decoded = answer.body(dictionary)
+        if plain is not None and decoded != plain:
             raise ValueError("decodes to another page than comes without a dictionary")
     except ValueError as problem:
         return Finding(PROBLEM, "difference", f"{coding}: {problem}", HONOUR_VARY)

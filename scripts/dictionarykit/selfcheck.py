@@ -45,9 +45,6 @@ class Check:
         except visit.Refused as problem:
             raise failure.Failed(f"{url}: {problem}") from None
 
-    def dictionary(self, url):
-        return self.ask(url, {**asking(ALL), **OF_PAGE})
-
     def await_dictionary(self, page):
         """Until a page names the dictionary: httpd has reloaded by then."""
         said = "it names none"
@@ -58,7 +55,8 @@ class Check:
                 if len(links) > 1:
                     raise failure.Failed(f"{page} names {links[-1]}, too: remove that first")
                 if links:
-                    answer = self.dictionary(urllib.parse.urljoin(page, links[0]))
+                    answer = self.visitor.ask(urllib.parse.urljoin(page, links[0]),
+                                              sources.SITEMAP_MOST, {**asking(ALL), **OF_PAGE})
                     said = f"{links[0]} has the status {answer.status}"
                     if answer.status == 200:
                         said = f"{links[0]} is another one, or may not be kept"
