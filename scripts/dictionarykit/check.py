@@ -1,13 +1,14 @@
 """`check`: what a browser, a shared cache and a CDN in front make of a page and its dictionary."""
 
 import argparse
+import re
 import secrets
 import ssl
 import typing
 import urllib.parse
 
 from codeckit import decoders, dictionaries, libraries
-from dictionarykit import (arguments, exchange, failure, fields, markup, report, response, sources,
+from dictionarykit import (arguments, exchange, failure, markup, report, response, robots, sources,
                            unprivileged, visit)
 
 HELP = "ask for a page as a browser does, and say what keeps its dictionary from being used"
@@ -26,6 +27,11 @@ DESTINATIONS = {"text/css": "style", "text/javascript": "script",
 IN_FRONT = ("via", "cf-ray", "cf-cache-status", "x-cache", "x-served-by", "cdn-cache", "age")
 ASK_ORIGIN = "with --resolve ADDRESS the origin is asked itself, past a CDN"
 HONOUR_VARY = "let caches in front honour Vary, and proxies change no bodies; " + ASK_ORIGIN
+MATCH = re.compile(r'(?:^|[ ,])match="([^"]*)"')
+DESTINATION = re.compile(r"match-dest=\(([^)]*)\)")
+IDENTIFIER = re.compile(r'(?:^|[ ,])(?:id=("(?:[^"\\]|\\.)*"))')
+UNWANTED = {"cache-control": {"private", "no-store", "no-cache"},
+            "vary": {"cookie", "authorization", "*"}}
 CODINGS = ("", "identity", *decoders.PLAIN)  # of who has no dictionary
 MAX_AGE = 'Header set Cache-Control "public, max-age=2592000"'
 
@@ -153,81 +159,54 @@ def check_coding(subject, answer, plain, change):
 
 
 def link_of(page, destination):
-    """(the URL of the page's dictionary or None, how it is named, policies in the page)."""
-    body = page.body_or_none() if destination == "document" else None
-    elements = markup.Markup(page.url, body or b"")
-    links = fields.linked(page.response.values("link"))
+    """(the URL of the page's dictionary or None, how it is named)."""
+    links = response.linked(page.response.values("link"))
     if links:
-        return urllib.parse.urljoin(page.url, links[0]), "a Link field", elements.policies
-    if elements.dictionaries:
-        return elements.dictionaries[0], "a <link>", elements.policies
+        return urllib.parse.urljoin(page.url, links[0]), "a Link field"
+    body = page.body_or_none() if destination == "document" else None
+    links = markup.Markup(page.url, body or b"").dictionaries
+    if links:
+        return links[0], "a <link>"
     if page.response.values("use-as-dictionary"):
-        return page.url, "the file is a dictionary itself", []
-    return None, "", []
+        return page.url, "the file is a dictionary itself"
+    return None, ""
 
 
-def check_reachable(url, page, policies):
-    """Whether the page may fetch its dictionary, which is of its origin."""
-    policies = page.response.values("content-security-policy") + policies
-    forbidding = fields.forbidding(policies, url)
-    if forbidding is None:
-        return Finding(OK, "connect-src", "no policy forbids to fetch it")
-    return Finding(PROBLEM, "connect-src", f"the policy permits {forbidding} only",
-                   "add 'self' to connect-src in Content-Security-Policy")
-
-
-def why_no_dictionary(response):
+def why_no_dictionary(answer):
     """What keeps ElasticDictionary from making one of it, or else how to set it."""
-    control = fields.cache_control(response)
-    reasons = [f"Cache-Control: {name}" for name in ("private", "no-store", "no-cache")
-               if name in control]
-    reasons += ["Set-Cookie"] * bool(response.values("set-cookie"))
-    reasons += [f"Vary: {name}" for name in ("cookie", "authorization", "*")
-                if name in fields.names(response.values("vary"))]
+    reasons = [f"{name.title()}: {found}" for name, unwanted in UNWANTED.items()
+               for found in sorted(response.directives(answer.values(name)) & unwanted)]
+    reasons += ["Set-Cookie"] * bool(answer.values("set-cookie"))
     if reasons:
         return "remove what says that it is not for everyone: " + ", ".join(reasons)
-    if not fields.lifetime(response):
+    if not response.lifetime(answer):
         return "say for how long it may be kept: " + MAX_AGE
     return "set ElasticDictionary for this URL, and ElasticDictionaryStore; " + ASK_ORIGIN
 
 
 def check_use(answer, url, destination):
-    """Use-As-Dictionary. Returns its id, None where there is none or a browser ignores it."""
+    """Use-As-Dictionary, as the module writes it."""
     subject, text = "Use-As-Dictionary", ", ".join(answer.response.values("use-as-dictionary"))
     if not text:
-        yield Finding(PROBLEM, subject, "is missing", why_no_dictionary(answer.response))
-        return None
-    try:
-        found = fields.members(text)
-    except fields.Malformed as problem:
-        yield Finding(PROBLEM, subject, f"is no structured field: {problem}",
-                      'write it as match="/*", match-dest=("document")')
-        return None
-    pattern, identifier = (fields.string(found.get(name, '""')) for name in ("match", "id"))
-    wanted = fields.strings(found.get("match-dest", "()"))
-    if None in (pattern, identifier, wanted) or not pattern:
-        yield Finding(PROBLEM, subject, f"{text}: match is missing, or a value is of another type",
-                      "a browser ignores it: correct it, or leave it to ElasticDictionary")
-        return None
-    is_covered = fields.covers(pattern, answer.url, url)
-    if is_covered is False:
-        yield Finding(PROBLEM, subject, f'match="{pattern}" does not match {url}',
-                      "change match, or check a page that it is for")
-    if wanted and destination not in wanted:
-        yield Finding(PROBLEM, subject, f"match-dest has no \"{destination}\"",
-                      f"add {destination} to match-dest, or check a URL that it is for")
-    if found.get("type", "raw") != "raw":
-        yield Finding(PROBLEM, subject, f"type={found['type']}", "browsers know raw only")
-    if is_covered is None:
-        yield Finding(ADVICE, subject, f'match="{pattern}" has more than text and *, and was not '
-                      "compared", "use * only")
-    elif is_covered:
-        yield Finding(OK, subject, text)
-    return identifier
+        return Finding(PROBLEM, subject, "is missing", why_no_dictionary(answer.response))
+    pattern, wanted = MATCH.search(text), DESTINATION.search(text)
+    if not pattern:
+        return Finding(PROBLEM, subject, f"{text}: no match", "a browser ignores it: correct it, "
+                       "or leave it to the module")
+    parts = urllib.parse.urlsplit(urllib.parse.urljoin(answer.url, pattern[1]))
+    path, query = (getattr(urllib.parse.urlsplit(url), name) for name in ("path", "query"))
+    if not robots.matches(parts.path + "$", path) or parts.query and not robots.matches(
+            parts.query + "$", query):
+        return Finding(PROBLEM, subject, f'match="{pattern[1]}" does not match {url}',
+                       "change match, or check a page that it is for")
+    if wanted and f'"{destination}"' not in wanted[1].split():
+        return Finding(PROBLEM, subject, f"match-dest has no \"{destination}\"",
+                       f"add {destination} to match-dest, or check a URL that it is for")
+    return Finding(OK, subject, text)
 
 
 def check_lifetime(answer):
-    seconds = fields.lifetime(answer.response)
+    seconds = response.lifetime(answer.response)
     if not seconds:
         return Finding(PROBLEM, "lifetime", "a browser may not keep the dictionary" if seconds == 0
                        else "nothing says for how long the dictionary may be kept", MAX_AGE)
@@ -274,7 +253,7 @@ def check_vary(answers):
     """That every answer of the page names what it depends on."""
     lacking = {}
     for which, answer in answers.items():
-        found = fields.names(answer.response.values("vary"))
+        found = response.directives(answer.response.values("vary"))
         missing = [] if "*" in found else [name for name in ("Accept-Encoding",
                                                              "Available-Dictionary")
                                            if name.lower() not in found]
@@ -290,8 +269,8 @@ def check_vary(answers):
                    '"Accept-Encoding, Available-Dictionary"')
 
 
-def may_share(response):
-    return not {"private", "no-store"} & set(fields.cache_control(response))
+def may_share(answer):
+    return not {"private", "no-store"} & response.directives(answer.values("cache-control"))
 
 
 def check_others(answers):
@@ -308,7 +287,7 @@ def check_caches(page):
     text = ", ".join(page.response.values("cache-control"))
     if not may_share(page.response):
         return Finding(OK, "shared caches", f"keep no page: Cache-Control: {text}")
-    if fields.lifetime(page.response) is None and "s-maxage" not in text:
+    if response.lifetime(page.response) is None and "s-maxage" not in text:
         return Finding(ADVICE, "shared caches", "nothing says for how long they may keep the page",
                        "say it: Cache-Control: no-cache, private or max-age")
     return Finding(OK, "shared caches", f"keep an answer for each coding and dictionary: {text}")
@@ -324,19 +303,17 @@ def check_front(answer):
                       else "let the fields of RFC 9842 and dcb, dcz through"))
 
 
-def quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def examine_difference(browser, page, plainly, dictionary, plain):
+    """The page for who has the dictionary, its content and its id, and for who has not."""
+    content, identifier = dictionary
 
-
-def examine_difference(browser, page, plainly, dictionary, identifier, plain):
-    """The page for who has the dictionary, and for who has not."""
     def ask(content):
-        more = {"Dictionary_ID": quoted(identifier)} if identifier else {}
+        more = {"Dictionary_ID": identifier[1]} if identifier else {}
         return browser.ask(page.url, browser.codings,
                            Available_Dictionary=dictionaries.field(content), **more)
 
-    found, other = ask(dictionary), ask(secrets.token_bytes(32))
-    yield check_difference(found, page, dictionary, plain)
+    found, other = ask(content), ask(secrets.token_bytes(32))
+    yield check_difference(found, page, content, plain)
     yield check_others({"those without codings": (plainly, ("", "identity")),
                         "those without a dictionary": (browser.ask(page.url), CODINGS),
                         "those with another dictionary": (other, CODINGS)})
@@ -348,13 +325,14 @@ def examine_dictionary(browser, url, page, destination):
     answer = browser.ask_dictionary(url, page.url)
     yield check_status("dictionary", answer)
     if answer.response.status != 200:
-        return None, None
-    identifier = yield from check_use(answer, page.url, destination)
+        return None
+    yield check_use(answer, page.url, destination)
     content = browser.ask_dictionary(url, page.url, "identity").body_or_none()
     yield check_coding("dictionary coding", answer, content,
                        "a dictionary must be the same for everyone, each time: make it a file")
     yield check_lifetime(answer)
-    return content or None, identifier
+    use = answer.response.values("use-as-dictionary")
+    return (content, IDENTIFIER.search(", ".join(use))) if use and content else None
 
 
 def examine(browser, url):
@@ -371,7 +349,7 @@ def examine(browser, url):
     plain = plainly.response.body if is_same else None
     yield check_coding("page coding", page, plain,
                        "look for what makes pages by Accept-Encoding; " + HONOUR_VARY)
-    named, how, policies = link_of(page, destination)
+    named, how = link_of(page, destination)
     if not named:
         yield Finding(PROBLEM, "link", "the page names no dictionary", "set ElasticDictionaryFile "
                       "or ElasticDictionaryLink, and ElasticDictionaryStore; it is for HTML with "
@@ -382,10 +360,9 @@ def examine(browser, url):
         yield Finding(PROBLEM, "same origin", f"the dictionary is at {named}", "serve it where the "
                       "page is: it is for URLs of its own origin only")
         return
-    yield check_reachable(named, page, policies)
-    content, identifier = yield from examine_dictionary(browser, named, page, destination)
-    if content and identifier is not None:
-        yield from examine_difference(browser, page, plainly, content, identifier, plain)
+    dictionary = yield from examine_dictionary(browser, named, page, destination)
+    if dictionary:
+        yield from examine_difference(browser, page, plainly, dictionary, plain)
     yield check_caches(page)
     yield check_front(page)
 

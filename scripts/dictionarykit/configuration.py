@@ -13,6 +13,7 @@ STORE = """\
 ElasticDictionaryStore "{store}"
 """
 
+# With its port, so that no other origin of the host has a part in it, such as that of plain http.
 SITE = """\
 ElasticDictionaryFile "{path}" match="/*" match-dest="document" host="{host}"
 """
@@ -33,7 +34,7 @@ def text_of(state, folder):
     if not state or not state.sites:
         return None
     store = STORE.format(store=state.store) if state.store else ""
-    sites = "".join(SITE.format(path=os.path.join(folder, site.dictionary), host=site.host)
+    sites = "".join(SITE.format(path=os.path.join(folder, site.dictionary), host=site.host_port)
                     for site in state.sites)
     rules = {VERSIONED.format(rule=rule): None for site in state.sites for rule in site.rules}
     return HEAD + store + sites + "".join(rules) + END

@@ -107,3 +107,12 @@ class Httpd:
         except (OSError, ValueError):
             return False
         return True
+
+    def store(self):
+        return ""
+
+    def run_folder(self):
+        return os.path.dirname(self.fact('PidFile: "(.*)"'))
+
+    def addresses(self, url):
+        return ("127.0.0.1", "::1")

@@ -17,7 +17,6 @@ class Markup(html.parser.HTMLParser):
         super().__init__()
         self.base, self.has_base = url, False
         self.links, self.loaded, self.dictionaries = [], [], []
-        self.policies = []  # Content-Security-Policy in <meta>
         try:
             self.feed(body.decode("utf-8", "replace"))
         except (AssertionError, ValueError):
@@ -50,5 +49,3 @@ class Markup(html.parser.HTMLParser):
             found = []
             self.add(found, href)
             self.base, self.has_base = (found or [self.base])[0], True
-        elif values.get("http-equiv", "").lower() == "content-security-policy":
-            self.policies.append(values.get("content", ""))

@@ -3,7 +3,7 @@
 import urllib.parse
 
 from codeckit import decoders, dictionaries
-from dictionarykit import common, exchange, failure, fields, sources, visit
+from dictionarykit import common, exchange, failure, response, sources, visit
 
 AWAITED = 15  # seconds until httpd has reloaded
 CHECKED = 300  # seconds, for slow pages
@@ -51,7 +51,7 @@ class Check:
         try:
             while True:
                 answer = self.visitor.ask(page, visit.PAGE_MOST, asking(ALL))
-                links = fields.linked(answer.values("link"))
+                links = response.linked(answer.values("link"))
                 if len(links) > 1:
                     raise failure.Failed(f"{page} names {links[-1]}, too: remove that first")
                 if links:
@@ -70,7 +70,7 @@ class Check:
 
     def is_dictionary(self, answer):
         return (answer.status == 200 and bool(answer.values("use-as-dictionary"))
-                and bool(fields.lifetime(answer)) and decoded(answer) == self.content)
+                and bool(response.lifetime(answer)) and decoded(answer) == self.content)
 
     def is_page(self, url, body):
         """Whether the body has what the page has at each visit, and nothing else if that never

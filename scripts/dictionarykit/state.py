@@ -67,8 +67,9 @@ class Site:
     renewed: str = ""  # how the last renewal went
 
     @property
-    def host(self):
-        return sources.host_field(self.url)
+    def host_port(self):
+        _, host, port = sources.origin(self.url)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def check(self):
         sources.origin(self.url)
@@ -102,8 +103,9 @@ class State:
 
     def put(self, site):
         """Another one with this site, which has one place by its name."""
-        others = [one for one in self.sites if one.host != site.host]
-        return dataclasses.replace(self, sites=sorted(others + [site], key=lambda one: one.host))
+        others = [one for one in self.sites if one.host_port != site.host_port]
+        return dataclasses.replace(self, sites=sorted(others + [site],
+                                                      key=lambda one: one.host_port))
 
     def without(self, sites):
         return dataclasses.replace(self, sites=[one for one in self.sites if one not in sites])

@@ -65,13 +65,6 @@ def rules_of(urls):
     return {url: rule for url, rule in zip(urls, map(rule_of, urls)) if rule}
 
 
-def lifetime(answer):
-    """Whether the response says how long it may be used."""
-    control = ",".join(answer.values("cache-control"))
-    age = re.search(r"(?i)\bmax-age\s{0,9}=\s{0,9}\"?0*([1-9]?)", control)
-    return bool(age[1]) if age else not control and bool(answer.values("expires"))
-
-
 def reason_against(visitor, url, dest):
     """Why a file is left out; "": it is not."""
     try:
@@ -83,7 +76,7 @@ def reason_against(visitor, url, dest):
     reason = response.header_refusal(answer, response.Accepted())
     if reason or response.directives(answer.values("vary")) & {"cookie", "authorization", "*"}:
         return reason or "varies by visitor"
-    return "" if lifetime(answer) else "has no Cache-Control: max-age"
+    return "" if response.lifetime(answer) else "has no Cache-Control: max-age"
 
 
 def find(visitor, pages):

@@ -277,7 +277,7 @@ def test_a_state_that_was_damaged_is_refused(tmp_path, damage):
 
 
 def test_the_configuration_is_one_file_of_all_sites():
-    sites = [site_of(1, b"x", f"{name}.example:8443") for name in "ba"]
+    sites = [site_of(1, b"x", f"{name}.example") for name in ("b", "a")]
     rule = state.Rule(r"^/a\.js$", "/a.*.js", "script")
     sites = [dataclasses.replace(site, rules=[rule]) for site in sites]
     found = state.State("/e", "", store="/s").put(sites[0]).put(sites[1]).put(sites[0])
@@ -286,7 +286,7 @@ def test_the_configuration_is_one_file_of_all_sites():
     assert lines[2] == 'ElasticDictionaryStore "/s"'
     assert [line for line in lines if line.startswith("ElasticDictionaryFile")] == [
         f'ElasticDictionaryFile "/f/{files.name_of(b"x")}" match="/*" match-dest="document" '
-        f'host="{name}.example:8443"' for name in "ab"]
+        f'host="{name}.example:443"' for name in "ab"]
     assert text.count("<LocationMatch") == 1
     for gone in ("LoadModule", "Header", "AliasMatch", "ProxyPassMatch", "<If ", "ForceType"):
         assert gone not in text
