@@ -81,8 +81,8 @@ def check_gain(figures, options):
     if gain < judge.GAIN_LEAST:
         raise failure.Failed(
             f"a reader of {options.spread} pages would get {report.change(gain)} than with brotli "
-            f"5, the dictionary's own bytes counted, and it has to save {100 * judge.GAIN_LEAST:.0f}"
-            " %: the pages have too little in common, or readers see too few of them (--spread)")
+            "5, the dictionary's own bytes counted, and it has to save "
+            f"{100 * judge.GAIN_LEAST:.0f} %: the pages have too little in common, or readers see too few of them (--spread)")
 
 
 def confirm(args, pages):
@@ -119,18 +119,31 @@ def put(place, known, site, made, reach):
 
 
 def print_seen(seen):
-    print(f"\nIn force, and checked as a browser: {seen['used']} of {seen['pages']} pages came with "
-          f"the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; without it they take "
+    print(f"\nIn force, and checked as a browser: {seen['used']} of {seen['pages']} pages came "
+          f"with the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; without it they take "
           f"{seen['bytes_without']:,} now.")
+
+
+def check_store(store, server):
+    """httpd writes to it."""
+    if not unprivileged.call(os.access, store, os.W_OK | os.X_OK, uid=server.user()):
+        raise failure.Failed(f"httpd's user may not write to {store}: give it that folder, "
+                             "with mode 700")
+    if not os.statvfs(store).f_bavail:
+        raise failure.Failed(f"{store}: no space is left on the device")
 
 
 def with_store(known, server, wanted):
     """The state, with the store that the configuration has to set."""
+    store = server.store() or wanted
+    is_there = os.path.isdir(store)
+    if is_there:
+        check_store(store, server)
     if known.sites:
         return known
     if server.store():
         return dataclasses.replace(known, store="")
-    return dataclasses.replace(known, store=wanted, made_store=not os.path.isdir(wanted))
+    return dataclasses.replace(known, store=wanted, made_store=not is_there)
 
 
 def make_folder(folder):

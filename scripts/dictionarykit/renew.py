@@ -51,16 +51,16 @@ def keep(place, known, site, made):
 
 def take_out(place, known, site):
     place.change(known.without([site]))
-    raise failure.Failed("the dictionary had text that is not on these pages any more, a new one is "
-                         "not worth it, and the site has none now")
+    raise failure.Failed("the dictionary had text that is not on these pages any more, a new one "
+                         "is not worth it, and the site has none now")
 
 
 def renew(args, place, site):
     """What came of it."""
     known, options = place.read(), site.options
     if not place.server.is_switched():
-        raise failure.Failed("httpd does not read the configuration of elastic-dictionary any more: "
-                             "run a2enconf elastic-dictionary, or disable the site")
+        raise failure.Failed("httpd does not read the configuration of elastic-dictionary any "
+                             "more: run a2enconf elastic-dictionary, or disable the site")
     place.server.configtest()
     previous = files.read(place.path(site.dictionary))
     with stranger.Stranger(place.server, site.url, enable.context_of(options)) as reach:

@@ -16,7 +16,8 @@ VERSION = 1
 FOLDER = "/var/lib/elastic-dictionary"
 FILE, LOCK = "state.json", "lock"
 WAIT_MOST = 900  # seconds for another command; the crawl of a renewal takes minutes
-UNQUOTED = re.compile(r'["\\\x00-\x1f\x7f]')  # what would end a quoted argument of the configuration
+# What would end a quoted argument of the configuration.
+UNQUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
 @dataclasses.dataclass

@@ -131,7 +131,8 @@ def test_check_reads_a_bomb_in_bounded_memory(monkeypatch):
 
 
 def test_check_reads_the_network_without_privileges(monkeypatch, capsys):
-    monkeypatch.setattr(check, "examine", lambda *_: [check.Finding("ok", "user", str(os.getuid()))])
+    monkeypatch.setattr(check, "examine",
+                        lambda *_: [check.Finding("ok", "user", str(os.getuid()))])
     args = cli.make_parser().parse_args(["check", "https://h/"])
     assert check.run(args) == 0
     uid = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else os.geteuid()
@@ -167,7 +168,8 @@ LARGE = 1 << 20
 
 
 @pytest.mark.parametrize("body", [
-    b"<a " * (LARGE // 3), b"<!--" * (LARGE // 4), b"</" * (LARGE // 2), b"<a href='" * (LARGE // 9),
+    b"<a " * (LARGE // 3), b"<!--" * (LARGE // 4), b"</" * (LARGE // 2),
+    b"<a href='" * (LARGE // 9),
     b"<script></" * (LARGE // 10) + b">", b"<![foo[" * (LARGE // 7), b"&#" + b"9" * LARGE,
     b"<a b=" * (LARGE // 5), b"<link rel" + b"=" * LARGE, b"<?" * (LARGE // 2)],
     ids=lambda body: body[:9].decode())
@@ -178,7 +180,8 @@ def test_markup_is_read_in_a_time_that_grows_with_its_length(body):
 
 
 @pytest.mark.parametrize("first, second", [
-    (b"<td>" * 200_000, b"<td>" * 200_000 + b"<b>"), (b"<td>1<td>2" * 90_000, b"<td>2<td>1" * 90_000),
+    (b"<td>" * 200_000, b"<td>" * 200_000 + b"<b>"),
+    (b"<td>1<td>2" * 90_000, b"<td>2<td>1" * 90_000),
     (b"<a>" + b"<td>" * 200_000, b"<b>" + b"<td>" * 150_000 + b"<c>"),
     (b"".join(b"<%d>" % n for n in range(100_000)),
      b"".join(b"<%d>" % n for n in reversed(range(100_000))))],
@@ -225,7 +228,8 @@ def test_what_the_child_gives_back_has_no_names_of_the_network():
     ("Disallow: /\nAllow: /a", "/a/b", "/b"),
     ("Disallow: /*secret/", "/a", "/x/secret/y"), ("Disallow: /*.php$", "/a.php?b", "/a.php"),
     ("Disallow: /a$", "/ab", "/a"), ("Allow: /a\nDisallow: /a", "/a", None),
-    ("Disallow: /%69nternal/", "/x", "/internal/x"), ("Disallow: /internal/", "/x", "/%69nternal/x"),
+    ("Disallow: /%69nternal/", "/x", "/internal/x"),
+    ("Disallow: /internal/", "/x", "/%69nternal/x"),
     ("Disallow: /caf\u00e9", "/caf", "/caf%c3%a9"), ("Disallow: /a%2fb", "/a/b", "/a%2Fb"),
     ("Disallow:", "/a", None), ("Disallow: /a # b", "/b", "/a"), ("Disallow: /?q=", "/", "/?q=1")])
 def test_robots_txt(lines, allowed, forbidden):

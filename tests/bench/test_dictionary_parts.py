@@ -75,7 +75,8 @@ VERSIONED = [
     ("/_static/doctools.js?v=9a2dae69", "/_static/doctools.js?v=*"),
     ("/_static/theme.js?digest=8878045cc6db502f8baf", "/_static/theme.js?digest=*"),
     # WordPress, and releases by their numbers
-    ("/wp-includes/js/jquery/jquery.min.js?ver=3.6.1", "/wp-includes/js/jquery/jquery.min.js?ver=*"),
+    ("/wp-includes/js/jquery/jquery.min.js?ver=3.6.1",
+     "/wp-includes/js/jquery/jquery.min.js?ver=*"),
     ("/wp-includes/css/dist/block-library/style.min.css?ver=6.1.9",
      "/wp-includes/css/dist/block-library/style.min.css?ver=*"),
     ("/js/jquery-1.7.1.min.js", "/js/jquery-*.min.js"),

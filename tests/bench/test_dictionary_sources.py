@@ -16,7 +16,8 @@ def test_urls_of_a_file_and_each_once():
 
 
 @pytest.mark.parametrize("url", [
-    "ftp://a/", "/path", "https://", "https://a:b/", "https://[a/", "https://a\n/", "https://a/\x1b",
+    "ftp://a/", "/path", "https://", "https://a:b/", "https://[a/", "https://a\n/",
+    "https://a/\x1b",
     "https://u:p@a/", "https://u@a/", "https://a b/", 'https://a"/', "https://-/"])
 def test_a_url_that_is_none(url):
     with pytest.raises(sources.Unusable):
@@ -38,8 +39,8 @@ def test_a_sitemap_and_an_index():
     bodies = {
         "i": b"<sitemapindex><sitemap><loc> a </loc></sitemap><sitemap><loc>b</loc></sitemap>"
              b"<sitemap><loc>c</loc></sitemap></sitemapindex>",
-        "a": NAMESPACE + b"<url><loc>https://h/?x=1&amp;y=2</loc><image:image><image:loc>https://h/i"
-             b"</image:loc></image:image></url><url><loc><![CDATA[https://h/2]]></loc></url>",
+        "a": NAMESPACE + b"<url><loc>https://h/?x=1&amp;y=2</loc><image:image><image:loc>"
+             b"https://h/i</image:loc></image:image></url><url><loc><![CDATA[https://h/2]]></loc></url>",
         "b": gzip.compress(b"<urlset><url><loc>https://h/2</loc></url></urlset>"), "c": b"broken"}
     assert sources.collect_sitemap("i", bodies.get) == ["https://h/?x=1&y=2", "https://h/2"]
     for broken in (b"<urlset/>", b"\x1f\x8bnothing", b""):

@@ -37,11 +37,12 @@ def site(httpd, authority):
     hosts with the same pages; `store`: there is a folder of dictionaries already."""
     ca, certificate = authority
 
-    def start(files=None, config="", vhosts="", others=(), store=False, **kw):
+    def start(files=None, config="", vhosts="", others=(), store=False, allow=(), **kw):
         server = httpd("", start=False, tls=True, files=files or {
             **pages(), "/index.html": listing(pages()), "/i.png": b"image"},
             modules=["authz_host", "rewrite"],
-            allow_log=(CGID_RELOADED, *["AH01909"] * bool(others)), **kw)  # one certificate for all
+            # AH01909: one certificate for all.
+            allow_log=(CGID_RELOADED, *allow, *["AH01909"] * bool(others)), **kw)
         (server.root / "etc" / "conf.d").mkdir(parents=True)
         if store:
             make_store(server)
@@ -182,7 +183,7 @@ def waiting(one, *words_, **more):
             fcntl.flock(handle, fcntl.LOCK_EX)
             log = one.root / "waits"
             said = pool.submit(one.run, *words_, log=log, **more)
-            until(lambda: log.exists() and "Waiting for another" in log.read_text(), 60, "who waits")
+            until(lambda: log.exists() and "Waiting for another" in log.read_text(), 60, "a wait")
             done()
             fcntl.flock(handle, fcntl.LOCK_UN)
         return said.result()
@@ -229,6 +230,16 @@ def test_the_status_page_has_the_sites_of_a_store_of_ones_own(site):
     assert one.shown() == ""
     one.run("disable")
     assert not file.exists() and one.shown() == "" and not (one.root / "elsewhere").exists()
+
+
+@pytest.mark.root
+def test_a_store_that_httpd_may_not_write_to_is_named(site):
+    one = site()
+    one.store.mkdir()
+    one.store.chmod(0o700)
+    said = one.run("enable", "--yes", code=1)
+    assert f"httpd's user may not write to {one.store}" in said
+    assert not one.out.exists() and one.store.exists()
 
 
 # --- whose it is
@@ -444,6 +455,45 @@ def test_who_says_no(site):
     assert files_of(refused_.root / "etc") == before and not refused_.out.exists()
 
 
+# What httpd shows to this machine, and to nobody else: {path of a page: configuration}.
+INSIDE = {
+    "/local/x.html": "<Location /local>\nRequire local\n</Location>",
+    "/ip/x.html": '<Directory "{docs}/ip">\nRequire ip 127.0.0.0/8 ::1\n</Directory>',
+    "/not/x.html": "<Location /not>\n<RequireAll>\nRequire all granted\n"
+                   "Require not ip 192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32\n</RequireAll>\n</Location>",
+    "/expr/x.html": "<Location /expr>\nRequire expr %{REMOTE_ADDR} =~ /^127/\n</Location>",
+    "/env/x.html": "SetEnvIf Remote_Addr ^127 inside\n<Location /env>\nRequire env inside\n"
+                   "</Location>",
+    "/if/x.html": "<Location /if>\n<If \"! -R '127.0.0.0/8'\">\nRequire all denied\n</If>\n"
+                  "</Location>",
+    "/rewrite/x.html": "RewriteEngine On\nRewriteCond %{REMOTE_ADDR} !^127\n"
+                       "RewriteRule ^/rewrite/ - [F]",
+    "/htaccess/x.html": '<Directory "{docs}/htaccess">\nAllowOverride All\n</Directory>',
+}
+WAYS_IN = ["/%6Cocal/x.html", "/to", *INSIDE]
+
+
+def test_what_only_this_machine_may_see_is_never_read(site):
+    secret = {path: page(path, "first").replace(b"</nav>", b"<b>secret</b></nav>")
+              for path in INSIDE}
+    one = site(files={**pages(), **secret, "/htaccess/.htaccess": b"Require local\n",
+                      "/index.html": listing([*pages(), *WAYS_IN])},
+               cgi={"/address.cgi": "head('Content-Type: text/html')\n"
+                                    "out(os.environ['REMOTE_ADDR'])\n"},
+               config="\n".join(INSIDE.values()) + "\nRedirect /to /local/x.html",
+               allow=["AH01630"])
+    one.server.write("/index.html", listing([
+        *pages(), *WAYS_IN, f"{one.url}//local/x.html", "/address.cgi"]))
+    for path in INSIDE:
+        assert b"secret" in one.get(path).body, path
+    said = one.run("enable", "--yes", "--most", "60")
+    assert b"secret" not in one.dictionary(one.link())
+    for path in [*WAYS_IN, "//local/x.html"]:
+        assert f"not used: {one.url}{path}: has the status 403\n" in said, (path, said)
+    assert not list(one.root.rglob("elastic.visitor"))
+    assert one.get("/local/x.html", Elastic_Visitor="0" * 64).status == 200
+
+
 def test_robots_and_a_sitemap(site):
     one = site(files={**pages(), "/index.html": listing([]),
                       "/robots.txt": b""})
@@ -460,7 +510,8 @@ def test_robots_and_a_sitemap(site):
 
 def test_scripts_and_styles_with_a_version(site, tmp_path):
     head = ('<script src="/js/app.0a1b2c3d4e.js"></script><script src="/js/plain.js"></script>'
-            '<script src="/js/bare.0a1b2c3d4e.js"></script><script src="/js%20/a.0a1b2c3d.js"></script>'
+            '<script src="/js/bare.0a1b2c3d4e.js"></script>'
+            '<script src="/js%20/a.0a1b2c3d.js"></script>'
             '<link rel="stylesheet" href="/css/site-1.2.3.css">'
             '<link href="/css/theme.css?ver=6.1" rel=stylesheet>')
     old, new = (words("script", 500).encode() + extra for extra in (b"old", b"new"))
