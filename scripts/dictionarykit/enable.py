@@ -82,7 +82,8 @@ def check_gain(figures, options):
         raise failure.Failed(
             f"a reader of {options.spread} pages would get {report.change(gain)} than with brotli "
             "5, the dictionary's own bytes counted, and it has to save "
-            f"{100 * judge.GAIN_LEAST:.0f} %: the pages have too little in common, or readers see too few of them (--spread)")
+            f"{100 * judge.GAIN_LEAST:.0f} %: the pages have too little in common, or "
+            "readers see too few of them (--spread)")
 
 
 def confirm(args, pages):
@@ -120,8 +121,8 @@ def put(place, known, site, made, reach):
 
 def print_seen(seen):
     print(f"\nIn force, and checked as a browser: {seen['used']} of {seen['pages']} pages came "
-          f"with the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; without it they take "
-          f"{seen['bytes_without']:,} now.")
+          f"with the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; without it they "
+          f"take {seen['bytes_without']:,} now.")
 
 
 def check_store(store, server):

@@ -40,7 +40,8 @@ def test_a_sitemap_and_an_index():
         "i": b"<sitemapindex><sitemap><loc> a </loc></sitemap><sitemap><loc>b</loc></sitemap>"
              b"<sitemap><loc>c</loc></sitemap></sitemapindex>",
         "a": NAMESPACE + b"<url><loc>https://h/?x=1&amp;y=2</loc><image:image><image:loc>"
-             b"https://h/i</image:loc></image:image></url><url><loc><![CDATA[https://h/2]]></loc></url>",
+             b"https://h/i</image:loc></image:image></url><url><loc><![CDATA[https://h/2]]></loc>"
+             b"</url>",
         "b": gzip.compress(b"<urlset><url><loc>https://h/2</loc></url></urlset>"), "c": b"broken"}
     assert sources.collect_sitemap("i", bodies.get) == ["https://h/?x=1&y=2", "https://h/2"]
     for broken in (b"<urlset/>", b"\x1f\x8bnothing", b""):

@@ -460,7 +460,8 @@ INSIDE = {
     "/local/x.html": "<Location /local>\nRequire local\n</Location>",
     "/ip/x.html": '<Directory "{docs}/ip">\nRequire ip 127.0.0.0/8 ::1\n</Directory>',
     "/not/x.html": "<Location /not>\n<RequireAll>\nRequire all granted\n"
-                   "Require not ip 192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32\n</RequireAll>\n</Location>",
+                   "Require not ip 192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32\n"
+                   "</RequireAll>\n</Location>",
     "/expr/x.html": "<Location /expr>\nRequire expr %{REMOTE_ADDR} =~ /^127/\n</Location>",
     "/env/x.html": "SetEnvIf Remote_Addr ^127 inside\n<Location /env>\nRequire env inside\n"
                    "</Location>",
