@@ -5,6 +5,10 @@ import ctypes
 from codeckit import libraries
 from codeckit.libraries import BYTES, POINTER, SIZE
 
+# bytes, as in src/engines/zstd.c
+ZSTD_BLOCK_FIRST, ZSTD_BLOCK_MOST, ZSTD_ONE_BLOCK = 5 << 10, 64 << 10, 24 << 10
+ZSTD_BLOCKS_END, ZSTD_LENGTH_COUNTS = 256 << 10, 1 << 20
+
 
 class BrotliStream:
     """`size` is a hint."""
@@ -47,10 +51,22 @@ class BrotliStream:
         self.library.BrotliEncoderDestroyInstance(self.encoder)
 
 
+def zstd_blocks(size):
+    """The lengths of the blocks that end early in a body of `size` bytes, as block_begin() of
+    src/engines/zstd.c says, and why. What follows is in the library's own blocks."""
+    counts = size if size <= ZSTD_LENGTH_COUNTS else 0
+    begin, length = 0, ZSTD_BLOCK_FIRST
+    while size > ZSTD_ONE_BLOCK and begin < (counts // 2 if counts else ZSTD_BLOCKS_END):
+        if counts:
+            length = min(length, counts // 8 * 5 - begin)
+        yield length
+        begin, length = begin + length, min(3 * length, ZSTD_BLOCK_MOST)
+
+
 class ZstdStream:
     """Of exactly `size` bytes; it fails where there are more or fewer."""
 
-    CONTINUE, END = 0, 2
+    CONTINUE, FLUSH, END = 0, 1, 2
     LEVEL, WINDOW = 100, 101
     ROOM = 1 << 17  # bytes; a block of the format
 
@@ -62,12 +78,20 @@ class ZstdStream:
         for parameter, value in ((self.LEVEL, level), (self.WINDOW, window_bits)):
             self.check(self.library.ZSTD_CCtx_setParameter(self.encoder, parameter, value))
         self.check(self.library.ZSTD_CCtx_setPledgedSrcSize(self.encoder, size))
+        self.blocks = zstd_blocks(size)
+        self.left = next(self.blocks, None)  # of the block
 
     def check(self, result):
         return libraries.check_zstd(self.library, result)
 
     def take(self, piece):
-        return self.run(piece, self.CONTINUE)
+        written = []
+        while self.left is not None and self.left < len(piece):
+            written.append(self.run(piece[:self.left], self.FLUSH))
+            piece, self.left = piece[self.left:], next(self.blocks, None)
+        if self.left is not None:
+            self.left -= len(piece)
+        return b"".join((*written, self.run(piece, self.CONTINUE)))
 
     def finish(self):
         return self.run(b"", self.END)

@@ -40,11 +40,75 @@
 #define THOROUGH_LEVEL_MIN 13
 #define THOROUGH_BITS (WINDOW_BITS_STREAM + 1)
 
+/*
+ * A decoder gives nothing of a block before the block's last byte has come, and the library makes
+ * blocks of 128 KB of text (RFC 8878 §3.1.1.2). A browser shall have the head of a page, which
+ * names its style sheets and scripts, with the first two segments, and half of the page after two
+ * thirds of them. So blocks end early: the first after 5 KB, each other after three times as much,
+ * and the one in the middle at five eighths of a body whose length is known. Then the library has
+ * its own way. 4 KB would do no better, and 8 KB of HTML are more than two segments. Growing by two
+ * takes another block, thus more bytes; by four, too few are there at half of the time.
+ */
+#define BLOCK_FIRST ((uint64_t)5 * 1024)
+#define BLOCK_GROWTH 3
+#define BLOCK_MOST ((uint64_t)64 * 1024)
+/* Of a body of unknown length, or of more than 1 MB: the next 128 KB are a third of the text. */
+#define BLOCKS_END ((uint64_t)256 * 1024)
+#define LENGTH_COUNTS (4 * BLOCKS_END)
+/* Bodies of up to about four segments arrive at once, and so much text is no more. */
+#define ONE_BLOCK ((uint64_t)24 * 1024)
+/* A dictionary makes three times as little of the text. */
+#define DCZ_BLOCK_FIRST ((uint64_t)16 * 1024)
+#define DCZ_ONE_BLOCK ((uint64_t)48 * 1024)
+
+/* Where the blocks of a body end. */
+typedef struct {
+    uint64_t size;  /* of the body; 0: does not count */
+    uint64_t begin; /* bytes of the body before the present block */
+    uint64_t block; /* its length; UINT64_MAX: what is left, in the library's own blocks */
+    uint64_t left;  /* bytes of it that are still to come */
+} blocks_t;
+
 typedef struct {
     el_context_t base;
     ZSTD_CCtx *encoder;
+    blocks_t blocks;
     el_head_t head; /* of dcz */
 } zstd_context_t;
+
+/* Begins the block at `begin`, of `length` bytes unless the body's own length says otherwise. */
+static void block_begin(blocks_t *blocks, uint64_t begin, uint64_t length)
+{
+    uint64_t size = blocks->size;
+    bool last = size ? begin >= size / 2 : begin >= BLOCKS_END;
+
+    if (size && begin + length > size / 8 * 5) {
+        length = size / 8 * 5 - begin;
+    }
+    blocks->begin = begin;
+    blocks->block = blocks->left = last ? UINT64_MAX : length;
+}
+
+/* The next block begins where the present one ends. */
+static void block_next(blocks_t *blocks)
+{
+    uint64_t longer = blocks->block * BLOCK_GROWTH;
+
+    block_begin(blocks, blocks->begin + blocks->block, longer < BLOCK_MOST ? longer : BLOCK_MOST);
+}
+
+/* A body of `size` bytes (0: unknown), which is one block if it has no more than `one_block`. */
+static blocks_t blocks_of(uint64_t size, uint64_t first, uint64_t one_block)
+{
+    blocks_t blocks = {.size = size <= LENGTH_COUNTS ? size : 0};
+
+    if (size && size <= one_block) {
+        blocks.block = blocks.left = UINT64_MAX;
+    } else {
+        block_begin(&blocks, 0, first);
+    }
+    return blocks;
+}
 
 /* Tables follow from the level and, below a megabyte, from the length. */
 static uint32_t zstd_key(const el_setup_t *setup)
@@ -93,6 +157,16 @@ static bool set(ZSTD_CCtx *encoder, ZSTD_cParameter parameter, int value)
     return !ZSTD_isError(ZSTD_CCtx_setParameter(encoder, parameter, value));
 }
 
+/*
+ * The body and the output stay where they are, so that the library copies neither. Before 1.5.4 it
+ * takes such a body only in one call.
+ */
+static bool set_in_place(ZSTD_CCtx *encoder, bool in_place)
+{
+    return (ZSTD_versionNumber() < 10504 || set(encoder, ZSTD_c_stableInBuffer, in_place))
+           && set(encoder, ZSTD_c_stableOutBuffer, in_place);
+}
+
 /* 0 is the library's own choice. */
 static void table_bits(const el_setup_t *setup, int *hash_bits, int *chain_bits)
 {
@@ -115,8 +189,9 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
     int hash_bits, chain_bits;
 
     table_bits(setup, &hash_bits, &chain_bits);
+    ((zstd_context_t *)base)->blocks = blocks_of(setup->size_hint, BLOCK_FIRST, ONE_BLOCK);
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
-           && set(encoder, ZSTD_c_compressionLevel, setup->level)
+           && set_in_place(encoder, false) && set(encoder, ZSTD_c_compressionLevel, setup->level)
            && set(encoder, ZSTD_c_windowLog, window_bits(setup->size_hint))
            && set(encoder, ZSTD_c_hashLog, hash_bits) && set(encoder, ZSTD_c_chainLog, chain_bits)
            && set(encoder, ZSTD_c_contentSizeFlag, 1) && set(encoder, ZSTD_c_checksumFlag, 0)
@@ -130,33 +205,67 @@ static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
         [EL_FLUSH] = ZSTD_e_flush,
         [EL_FINISH] = ZSTD_e_end,
     };
-    ZSTD_CCtx *encoder = ((zstd_context_t *)base)->encoder;
-    ZSTD_inBuffer in = {span->in, span->in_nbytes, 0};
-    ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
-    size_t left;
+    zstd_context_t *context = (zstd_context_t *)base;
+    blocks_t *blocks = &context->blocks;
 
-    do {
-        left = ZSTD_compressStream2(encoder, &out, &in, operation[op]);
-        if (ZSTD_isError(left)) {
+    for (;;) {
+        /* Not where the body may end with the block: its end would need a block of its own. */
+        bool ends_block = blocks->left < span->in_nbytes;
+        ZSTD_EndDirective directive = ends_block ? ZSTD_e_flush : operation[op];
+        ZSTD_inBuffer in = {span->in, ends_block ? (size_t)blocks->left : span->in_nbytes, 0};
+        ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
+        size_t held = ZSTD_compressStream2(context->encoder, &out, &in, directive);
+        bool done = in.pos == in.size && (directive == ZSTD_e_continue || held == 0);
+
+        if (ZSTD_isError(held)) {
             return EL_STEP_ERROR;
         }
-    } while (out.pos < out.size && (in.pos < in.size || (op != EL_RUN && left > 0)));
-    el_span_advance(span, in.pos, out.pos);
-    return in.pos < in.size || (op != EL_RUN && left > 0) ? EL_STEP_MORE : EL_STEP_OK;
+        el_span_advance(span, in.pos, out.pos);
+        blocks->left -= in.pos;
+        if (done && ends_block) {
+            block_next(blocks);
+        } else if (done) {
+            return EL_STEP_OK;
+        } else if (span->out_nbytes_avail == 0) {
+            return EL_STEP_MORE;
+        }
+    }
+}
+
+/* Returns what the library says: bytes that it still has, or an error. */
+static size_t encode_blocks(zstd_context_t *context, ZSTD_outBuffer *out, ZSTD_inBuffer *in)
+{
+    blocks_t *blocks = &context->blocks;
+    size_t size = in->size;
+    size_t held = 0;
+
+    while (!ZSTD_isError(held) && blocks->left < size - in->pos) {
+        in->size = in->pos + (size_t)blocks->left;
+        held = ZSTD_compressStream2(context->encoder, out, in, ZSTD_e_flush);
+        block_next(blocks);
+    }
+    in->size = size;
+    return ZSTD_isError(held) ? held
+                              : ZSTD_compressStream2(context->encoder, out, in, ZSTD_e_end);
 }
 
 static el_step_t zstd_encode(el_context_t *base, el_span_t *span)
 {
-    ZSTD_CCtx *encoder = ((zstd_context_t *)base)->encoder;
-    size_t nbytes = ZSTD_compress2(encoder, span->out, span->out_nbytes_avail, span->in,
-                                   span->in_nbytes);
+    zstd_context_t *context = (zstd_context_t *)base;
+    ZSTD_inBuffer in = {span->in, span->in_nbytes, 0};
+    ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
+    size_t held;
 
-    if (ZSTD_isError(nbytes)) {
-        return ZSTD_getErrorCode(nbytes) == ZSTD_error_dstSize_tooSmall ? EL_STEP_MORE
-                                                                        : EL_STEP_ERROR;
+    if (!set_in_place(context->encoder, true)) {
+        return EL_STEP_ERROR;
     }
-    el_span_advance(span, span->in_nbytes, nbytes);
-    return EL_STEP_OK;
+    held = encode_blocks(context, &out, &in);
+    if (ZSTD_isError(held)) {
+        return ZSTD_getErrorCode(held) == ZSTD_error_dstSize_tooSmall ? EL_STEP_MORE
+                                                                      : EL_STEP_ERROR;
+    }
+    el_span_advance(span, in.pos, out.pos);
+    return held == 0 ? EL_STEP_OK : EL_STEP_MORE;
 }
 
 static void zstd_free(el_context_t *base)
@@ -288,8 +397,9 @@ static bool dcz_reset(el_context_t *base, const el_setup_t *setup)
     const dcz_prepared_t *prepared = setup->dictionary->prepared;
 
     context->head = el_head_of(EL_DCZ, setup);
+    context->blocks = blocks_of(setup->size_hint, DCZ_BLOCK_FIRST, DCZ_ONE_BLOCK);
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
-           && set(encoder, ZSTD_c_windowLog, window) && set(encoder, ZSTD_c_contentSizeFlag, 1)
+           && set_in_place(encoder, false) && set(encoder, ZSTD_c_windowLog, window) && set(encoder, ZSTD_c_contentSizeFlag, 1)
            && set(encoder, ZSTD_c_checksumFlag, 1)
            && set(encoder, ZSTD_c_forceAttachDict, ZSTD_dictForceAttach)
            && !ZSTD_isError(ZSTD_CCtx_refCDict(encoder, prepared->dictionary))

@@ -85,10 +85,9 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
 
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
-    (void)pconf;
     (void)plog;
     (void)ptemp;
-    el_dictionaries_check(server);
+    el_dictionaries_check(server, pconf);
     return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -176,8 +175,8 @@ static int note_credentials(request_rec *r)
 #define BEHIND_MOD_HEADERS (APR_HOOK_FIRST + 1)
 
 /*
- * Before all other handlers: prepares conditional requests and request bodies, and answers for the
- * status. One hook, because every response pays for each.
+ * Before all other handlers: prepares conditional requests and request bodies, and answers for
+ * ElasticDictionaryFile and the status. One hook, because every response pays for each.
  */
 static int handle(request_rec *r)
 {
@@ -185,7 +184,10 @@ static int handle(request_rec *r)
 
     el_conditional_prepare(r);
     status = el_input_prepare(r);
-    return status == OK ? el_status_handler(r) : status;
+    if (status == OK) {
+        status = el_dictionary_handler(r);
+    }
+    return status == DECLINED ? el_status_handler(r) : status;
 }
 
 /*
@@ -220,6 +222,9 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_read_request(note_credentials, NULL, NULL, BEHIND_MOD_HEADERS);
+    ap_hook_pre_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_map_to_storage(el_dictionary_map, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(handle, NULL, NULL, BEHIND_MOD_CACHE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, PRECOMPRESSED);
     APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);

@@ -57,6 +57,25 @@ def test_writes_precompressed_files_that_decode_to_the_source(site):
     assert "3 precompressed files written" in result.stdout
 
 
+@pytest.mark.parametrize("size", [30_000, 90_000, 130_000, 400_000, 1_100_000])
+def test_a_file_of_zstd_can_be_used_as_it_comes(tmp_path, size):
+    """Text after two segments, and half of it after three quarters of them."""
+    words = random.Random(1).choices([f"word{i}" for i in range(3000)], k=size // 8)
+    text = " ".join(words).encode()[:size]
+    (tmp_path / "page.html").write_bytes(text)
+    assert run("--no-gz", "--no-br", tmp_path).returncode == 0
+    encoded = (tmp_path / "page.html.zst").read_bytes()
+    segments = -(-len(encoded) // 1448)
+
+    def after(count):
+        decoder = pytest.importorskip("zstandard").ZstdDecompressor().decompressobj()
+        return len(decoder.decompress(encoded[:count * 1448]))
+
+    assert segments > 4 and after(segments) == len(text)
+    assert after(2) > 0
+    assert after(-(-segments * 3 // 4)) >= len(text) // 2
+
+
 # --- the fewest bytes
 
 

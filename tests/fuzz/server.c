@@ -297,6 +297,9 @@ NO_HOOK(insert_filter, ap_HOOK_insert_filter_t *)
 NO_HOOK(insert_error_filter, ap_HOOK_insert_error_filter_t *)
 NO_HOOK(post_read_request, ap_HOOK_post_read_request_t *)
 NO_HOOK(pre_mpm, void *)
+NO_HOOK(pre_translate_name, ap_HOOK_pre_translate_name_t *)
+NO_HOOK(translate_name, ap_HOOK_translate_name_t *)
+NO_HOOK(map_to_storage, ap_HOOK_map_to_storage_t *)
 
 /* A clock that goes on with each look, so that nothing waits. */
 

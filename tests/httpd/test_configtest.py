@@ -141,6 +141,15 @@ VALUES = {
     "ElasticDictionaryLink": [Values(
         ["Off", "URL"], ["a b", '""', "</a>", '"/a b"'],
         ["/dict", "https://example.org/dict?a=b", "Off"])],
+    "ElasticDictionaryFile": [Values(
+        ["Off", "path", "PATTERN", "DESTINATION", "NAME", "PORT"],
+        ['""', ("/etc/hosts match=a/*", "a/*"), ('/etc/hosts match="/("', "/("),
+         ("/etc/hosts match-dest=page", "page"), ("/etc/hosts id=x", "id=x"),
+         ("/etc/hosts host=", "host="), ("/etc/hosts host=a/b", "a/b"),
+         ("/etc/hosts host=a:0", "a:0"), ("/etc/hosts host=*.a", "*.a"),
+         ("/etc/hosts host=[::1", "[::1"), ("/etc/hosts more", "more")],
+        ["Off", "/etc/hosts", '/etc/hosts match="/a?v=*" match-dest=""',
+         '/etc/hosts host="a.example [::1]:8443 B:80" match-dest="document frame"'])],
     "ElasticDictionaryStore": [Values(
         ["folder", "1M"], ['""', "/tmp 1K", "/tmp lots", "/tmp 64M 1", "/tmp -1"],
         ["/tmp", "/tmp 1M", "/tmp 2G"])],
@@ -181,6 +190,7 @@ ALL = {
     "ElasticPrecompressedRoot": "/var/cache/precompressed", "ElasticETag": "weak",
     "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms", "ElasticPadding": "32",
     "ElasticCache": "On", "ElasticExplain": "On", "ElasticDictionaryLink": "/dict",
+    "ElasticDictionaryFile": '/etc/hosts match="/*" host="a:443"',
     "ElasticDictionary": 'match="/a/*" match-dest="document style" id="1"',
 }
 

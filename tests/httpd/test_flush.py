@@ -31,9 +31,16 @@ for n, part in enumerate(parts):
 LARGE_PARTS = "[bodies.text(50000) + b'<!-- end of part one -->', bodies.text(50001)]"
 
 WAYS = {"cgi": "/sse.cgi", "proxied": "/origin/sse", "flushed by mod_proxy": "/flushing/sse"}
-CODINGS = ("gzip", "br", None)
+CODINGS = ("gzip", "br", *(("zstd",) if env.HAS_ZSTD else ()), None)
 # At these the encoders have ways of their own to flush.
 LOW = (("gzip", 1), ("br", 0), ("br", 1))
+
+# The head of a page, which names its style sheets; then the script works for the rest.
+HEADS = {size: [b"<!DOCTYPE html><title>t</title>" + bodies.text(size) + b"<!-- the head -->",
+                bodies.text(60000)] for size in (1000, 8000)}
+HEAD_PARTS = "[b'<!DOCTYPE html><title>t</title>' + bodies.text({size}) + b'<!-- the head -->'," \
+    " bodies.text(60000)]"
+PAGES = {"cgi": "/head-{}.cgi", "proxied": "/origin/head-{}", "announced": "/origin/length-{}"}
 
 # {name: (path, coding, protocol, the parts)}
 STREAMS = {
@@ -41,7 +48,9 @@ STREAMS = {
        for protocol in env.protocols(()) for way, path in WAYS.items() for coding in CODINGS},
     **{f"{coding} {level}": (f"/{coding}-{level}/sse.cgi", coding, "http/1.1", EVENTS)
        for coding, level in LOW},
-    **{f"large {coding}": ("/large.cgi", coding, "http/1.1", LARGE) for coding in ("gzip", "br")},
+    **{f"large {coding}": ("/large.cgi", coding, "http/1.1", LARGE) for coding in CODINGS},
+    **{f"page {way} {size} {coding}": (path.format(size), coding, "http/1.1", parts)
+       for way, path in PAGES.items() for size, parts in HEADS.items() for coding in CODINGS},
 }
 
 
@@ -57,6 +66,8 @@ def server(httpd_shared, origin):
         modules=["proxy", "proxy_http"], tls=True, h2=True,
         cgi={"sse.cgi": CGI.replace("{parts}", repr(EVENTS)),
              "large.cgi": CGI.replace("{parts}", LARGE_PARTS),
+             **{f"head-{size}.cgi": CGI.replace("{parts}", HEAD_PARTS.replace("{size}", str(size)))
+                for size in HEADS},
              "late.cgi": "head('Content-Type: text/plain')\ntime.sleep(.5)\nout('x' * 2000)\n"})
 
 
@@ -70,6 +81,19 @@ def watched(server, origin):
     origin.route("/sse", lambda exchange: exchange.chunked(
         200, {"Content-Type": "text/event-stream"},
         gated(gates[exchange.path.partition("?")[2]], *EVENTS)))
+
+    for size, parts in HEADS.items():
+        origin.route(f"/head-{size}", lambda exchange, parts=parts: exchange.chunked(
+            200, {"Content-Type": "text/html"},
+            gated(gates[exchange.path.partition("?")[2]], *parts)))
+
+        def announced(exchange, parts=parts):
+            exchange.head(200, {"Content-Type": "text/html",
+                                "Content-Length": sum(map(len, parts))})
+            for piece in gated(gates[exchange.path.partition("?")[2]], *parts):
+                exchange.send(piece)
+
+        origin.route(f"/length-{size}", announced)
 
     def open_gate(key, n):
         (steps / f"{key}-{n}").touch()
@@ -112,9 +136,17 @@ def test_an_event_can_be_decoded_at_low_levels(watched, coding, level):
     _arrived_in_time(watched, f"{coding} {level}")
 
 
-@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("coding", CODINGS)
 def test_a_large_part_is_whole_before_the_pause(watched, coding):
     _arrived_in_time(watched, f"large {coding}")
+
+
+@pytest.mark.parametrize("size", HEADS)
+@pytest.mark.parametrize("way", PAGES)
+@pytest.mark.parametrize("coding", CODINGS)
+def test_the_head_of_a_page_arrives_while_its_script_works(watched, way, size, coding):
+    """mod_deflate and mod_brotli hold it until the script ends."""
+    _arrived_in_time(watched, f"page {way} {size} {coding}")
 
 
 def test_a_body_that_starts_late(server):

@@ -5,6 +5,7 @@ import signal
 import time
 
 import pytest
+import zstandard
 
 from conftest import READERS_CACHE, PhpServer, PythonServer
 from elastic_compress import ElasticWSGI, Follower
@@ -121,6 +122,19 @@ def test_of_several_codings_the_client_gets_the_one_that_it_likes_best(all_codin
         answer = all_codings.get(path, ae=accept)
         check.negotiated(answer, coding, TEXT)
         assert "Content-Length" not in answer.headers
+
+
+@pytest.mark.parametrize("first", [1 << 20, 30_000, 4000])
+def test_zstd_gives_its_first_text_with_two_segments(first):
+    """Of a body in one piece, in few, in many; without a flush where it is in one."""
+    encoder, decoder = CODINGS["zstd"].encoder(3), zstandard.ZstdDecompressor().decompressobj()
+    text = " ".join(str(number * number) for number in range(20_000)).encode()
+    encoded = encoder.add(text[:first])
+    if first < len(text):
+        encoded += encoder.flush() + encoder.add(text[first:])
+    assert decoder.decompress(encoded[:2 * 1448])
+    assert decoder.decompress(encoded[2 * 1448:] + encoder.finish())
+    assert decoder.eof
 
 
 # --- levels

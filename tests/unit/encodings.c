@@ -193,6 +193,43 @@ void assert_back(const el_plan_t *plan, size_t nbytes, size_t encoded_nbytes, co
                   how, nbytes, decoded.nbytes, decoded.ended ? "" : ", unended");
 }
 
+/* Of TCP, where a link has the usual 1,500 bytes. */
+#define SEGMENT 1448
+
+size_t encode_stream(const el_plan_t *plan, size_t nbytes)
+{
+    el_context_t *context = el_pool_acquire(plan);
+    el_span_t span = {body, 0, encoded, ROOM};
+
+    ck_assert_ptr_nonnull(context);
+    for (size_t at = 0; at < nbytes; at += 8000) {
+        span.in_nbytes = nbytes - at < 8000 ? nbytes - at : 8000;
+        ck_assert_int_eq(plan->engine->step(context, EL_RUN, &span), EL_STEP_OK);
+    }
+    ck_assert_int_eq(plan->engine->step(context, EL_FINISH, &span), EL_STEP_OK);
+    el_pool_release(context);
+    return ROOM - span.out_nbytes_avail;
+}
+
+static size_t decoded_of(const el_plan_t *plan, size_t segments)
+{
+    return decode(plan, (el_span_t){encoded, segments * SEGMENT, back, sizeof(back)}).nbytes;
+}
+
+void assert_usable(const el_plan_t *plan, size_t nbytes, size_t encoded_nbytes)
+{
+    size_t segments = (encoded_nbytes + SEGMENT - 1) / SEGMENT;
+
+    assert_back(plan, nbytes, encoded_nbytes, "usable");
+    if (segments > 4) {
+        ck_assert_msg(decoded_of(plan, 2) > 0, "%s %d, %zu bytes: none after 2 of %zu",
+                      plan->engine->name, plan->setup.level, nbytes, segments);
+        ck_assert_msg(decoded_of(plan, (segments * 3 + 3) / 4) >= nbytes / 2,
+                      "%s %d, %zu bytes: %zu after 3/4 of %zu", plan->engine->name,
+                      plan->setup.level, nbytes, decoded_of(plan, (segments * 3 + 3) / 4), segments);
+    }
+}
+
 void assert_rooms_kept(const el_plan_t *plan, const size_t *rooms, size_t count)
 {
     body_fill(BODY_NOISE, body, 20000);

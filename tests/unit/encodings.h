@@ -55,6 +55,15 @@ decoded_t decode(const el_plan_t *plan, el_span_t span);
 /* `nbytes` of `encoded` become as many of `body` as there are. */
 void assert_back(const el_plan_t *plan, size_t nbytes, size_t encoded_nbytes, const char *how);
 
+/* `body` by step(), in pieces as those of a file; bytes of `encoded`. */
+size_t encode_stream(const el_plan_t *plan, size_t nbytes);
+
+/*
+ * `encoded` becomes `nbytes` of `body`, and can be used as it comes if it is more than four
+ * segments: there is text after two of them, and half of it after three quarters.
+ */
+void assert_usable(const el_plan_t *plan, size_t nbytes, size_t encoded_nbytes);
+
 /* A whole body that does not fit leaves what is behind each of the rooms as it is. */
 void assert_rooms_kept(const el_plan_t *plan, const size_t *rooms, size_t count);
 

@@ -100,6 +100,26 @@ EACH_DIFFERENCE(difference, a_page_that_changed_a_little_is_a_few_bytes)
     el_dictionary_release(dictionary);
 }
 
+/* A page whose dictionary has two thirds of it, evenly. */
+EACH_DIFFERENCE(difference, a_decoder_has_the_first_text_after_two_segments)
+{
+    static const size_t pages[] = {49153, 60000, 100000, 200000, 300000};
+
+    for (int i = 0; i < ROWS(pages); i++) {
+        el_dictionary_t *dictionary = prepare(engine, 400000, (unsigned)i);
+        el_plan_t plan = plan_for(dictionary, pages[i]);
+
+        body_fill(BODY_TEXT, body, MOST);
+        memmove(body, body + 400000, pages[i]);
+        for (size_t at = 0; at + 2000 < pages[i]; at += 3000) {
+            memcpy(body + at, raw + at, 2000);
+        }
+        assert_usable(&plan, pages[i], encode_whole(&plan, pages[i], ROOM));
+        assert_usable(&plan, pages[i], encode_stream(&plan, pages[i]));
+        el_dictionary_release(dictionary);
+    }
+}
+
 static const struct {
     el_coding_t coding;
     size_t len;

@@ -140,6 +140,40 @@ TEST(engines, a_level_of_gzip_is_no_larger_than_zlibs)
     }
 }
 
+/* The last is streamed by httpd, those before are whole bodies, which the cache keeps. */
+static const size_t pages[] = {24577, 26000, 36000, 52000, 80000, 122880, 131072, 262144, 307200,
+                               524288, MOST};
+EACH_ENGINE(engines, a_decoder_has_the_first_text_after_two_segments)
+{
+    for (int level = engine->level_min; level <= engine->level_max && level <= 9; level += 4) {
+        for (int i = 0; i < ROWS(pages); i++) {
+            el_plan_t plan = {engine, {.level = level, .size_hint = pages[i]}};
+
+            body_fill(BODY_TEXT, body, pages[i]);
+            if (pages[i] < MOST) {
+                assert_usable(&plan, pages[i], encode_whole(&plan, pages[i], ROOM));
+            }
+            if (engine->step && engine->coding == EL_ZSTD) {
+                assert_usable(&plan, pages[i], encode_stream(&plan, pages[i]));
+            }
+        }
+    }
+}
+
+#ifdef ELASTIC_WITH_ZSTD
+/* A body that fits four segments is worth no second block. */
+TEST(engines, a_small_body_of_zstd_is_one_block)
+{
+    el_plan_t plan = {&el_engine_zstd, {.level = 3, .size_hint = 20000}};
+    size_t nbytes;
+
+    body_fill(BODY_TEXT, body, 20000);
+    nbytes = encode_whole(&plan, 20000, ROOM);
+    ck_assert_uint_eq(decode(&plan, (el_span_t){encoded, nbytes - 1, back, ROOM}).nbytes, 0);
+    ck_assert_uint_eq(encode_stream(&plan, 20000), nbytes);
+}
+#endif
+
 TEST(engines, a_context_fits_its_body)
 {
     el_setup_t small = {.level = 6, .size_hint = 1000}, stream = {.level = 6};

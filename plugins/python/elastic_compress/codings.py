@@ -37,12 +37,27 @@ class Brotli:
 
 
 class Zstd:
+    """A decoder gives nothing of a block before its end. So blocks grow from 5 KB on, and a browser
+    has the head of a page with the first packets. A body that begins with no more than SMALL is
+    flushed by who has more of it."""
+
+    FIRST, GROWTH, MOST, SMALL = 5 << 10, 3, 64 << 10, 24 << 10
+
     def __init__(self, level):
         self.library = importlib.import_module("zstandard")
         self.stream = self.library.ZstdCompressor(level).compressobj()
+        self.block = self.left = 0
 
     def add(self, data):
-        return self.stream.compress(data)
+        encoded = []
+        if self.block == 0:
+            self.block = self.left = len(data) if len(data) <= self.SMALL else self.FIRST
+        while self.left < len(data):
+            encoded += [self.stream.compress(data[:self.left]), self.flush()]
+            data = data[self.left:]
+            self.block = self.left = min(max(self.block * self.GROWTH, self.FIRST), self.MOST)
+        self.left -= len(data)
+        return b"".join((*encoded, self.stream.compress(data)))
 
     def flush(self):
         return self.stream.flush(self.library.COMPRESSOBJ_FLUSH_BLOCK)

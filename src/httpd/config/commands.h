@@ -9,6 +9,7 @@ extern const command_rec el_commands[];
 /* RAW_ARGS. */
 const char *el_set_dictionary(cmd_parms *cmd, void *config, const char *args);
 const char *el_set_dictionary_link(cmd_parms *cmd, void *config, const char *args);
+const char *el_set_dictionary_file(cmd_parms *cmd, void *config, const char *args);
 const char *el_set_dictionary_store(cmd_parms *cmd, void *config, const char *args);
 
 #endif

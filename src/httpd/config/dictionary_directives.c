@@ -125,6 +125,87 @@ const char *el_set_dictionary(cmd_parms *cmd, void *config, const char *args)
     return NULL;
 }
 
+/* A name as it stands in a Host field, perhaps with a port; an address of IPv6 is in brackets. */
+static bool is_host(const char *text)
+{
+    const char *end = *text == '[' ? strchr(text, ']') : NULL;
+    size_t name = end ? (size_t)(end - text) + 1 : strcspn(text, ":");
+    int64_t port;
+
+    return name > 0 && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                    "-._[]:") == strlen(text)
+           && (!text[name] || (text[name] == ':' && el_number(text + name + 1, 1, 65535, &port)));
+}
+
+static const char *read_hosts(cmd_parms *cmd, const char *words, el_dictionary_file_t *file)
+{
+    apr_array_header_t *hosts = apr_array_make(cmd->pool, 1, sizeof(const char *));
+    const char *word;
+
+    while (*(word = ap_getword_white(cmd->pool, &words))) {
+        if (!is_host(word)) {
+            return apr_psprintf(cmd->pool, "%s is no name of a host, with a port or without", word);
+        }
+        APR_ARRAY_PUSH(hosts, const char *) = word;
+    }
+    file->hosts = hosts;
+    return hosts->nelts > 0 ? NULL : "there is no name in it";
+}
+
+/* Reads one of the arguments behind the path. What is wrong with it, or NULL. */
+static const char *read_file_argument(cmd_parms *cmd, const char **args, el_dictionary_file_t *file)
+{
+    const char *value = take_value(cmd, args, "host");
+    const char *fault;
+
+    if (value) {
+        return read_hosts(cmd, value, file);
+    }
+    fault = strncasecmp(*args, "id=", strlen("id=")) == 0
+                ? "there is no such argument" : read_argument(cmd, args, &file->rule);
+    return fault || !file->rule.match || *file->rule.match == '/' ? fault
+                                                                  : "it does not begin with /";
+}
+
+const char *el_set_dictionary_file(cmd_parms *cmd, void *config, const char *args)
+{
+    el_dictionary_file_t *file = apr_pcalloc(cmd->pool, sizeof(*file));
+    el_server_t *server = el_server_config(cmd->server);
+    const char *rest = args, *path = ap_getword_conf(cmd->pool, &rest);
+    el_dir_t *dir = config;
+
+    if (!dir->dictionary_files) {
+        dir->dictionary_files = apr_array_make(cmd->pool, 2, sizeof(file));
+    }
+    if (strcasecmp(args, "Off") == 0) {
+        APR_ARRAY_PUSH(dir->dictionary_files, el_dictionary_file_t *) = NULL;
+        return NULL;
+    }
+    file->path = *path ? ap_server_root_relative(cmd->pool, path) : NULL;
+    file->rule.id = "";
+    while (file->path && *rest) {
+        const char *at = rest;
+        const char *fault = read_file_argument(cmd, &rest, file);
+
+        if (fault) {
+            return apr_psprintf(cmd->pool, "%s: '%s' is not allowed: %s; it takes %s",
+                                cmd->cmd->name, at, fault, cmd->cmd->errmsg);
+        }
+    }
+    if (!file->path) {
+        return el_refuse(cmd, args);
+    }
+    /* Most are made of the pages of a site. */
+    file->rule.dest = file->rule.dest ? file->rule.dest : file->rule.match ? "" : "document";
+    file->rule.match = file->rule.match ? file->rule.match : "/*";
+    if (!server->dictionary_files) {
+        server->dictionary_files = apr_array_make(cmd->pool, 2, sizeof(file));
+    }
+    APR_ARRAY_PUSH(dir->dictionary_files, el_dictionary_file_t *) = file;
+    APR_ARRAY_PUSH(server->dictionary_files, el_dictionary_file_t *) = file;
+    return NULL;
+}
+
 /* What may stand between the angle brackets of a Link field (RFC 8288 §3). */
 static bool is_link(const char *url)
 {

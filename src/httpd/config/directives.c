@@ -428,6 +428,10 @@ const command_rec el_commands[] = {
                      "responses here become dictionaries"),
     AP_INIT_RAW_ARGS("ElasticDictionaryLink", el_set_dictionary_link, NULL, NOT_HTACCESS,
                      "Off, or the URL of a dictionary that documents here name in a Link field"),
+    AP_INIT_RAW_ARGS("ElasticDictionaryFile", el_set_dictionary_file, NULL, NOT_HTACCESS,
+                     "Off, or the path of a dictionary, and perhaps match=\"/PATTERN\", "
+                     "match-dest=\"DESTINATION ...\" and host=\"NAME[:PORT] ...\": it is served, "
+                     "and documents here name it"),
     AP_INIT_RAW_ARGS("ElasticDictionaryStore", el_set_dictionary_store, NULL, RSRC_CONF,
                      "the path of the folder of the dictionaries, and the bytes that "
                      "they may have, 1M or more; K, M or G may follow"),

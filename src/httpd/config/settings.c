@@ -107,6 +107,13 @@ void *el_server_create(apr_pool_t *pool, server_rec *server)
     return apr_pcalloc(pool, sizeof(el_server_t));
 }
 
+/* Both, the outer ones first; either may be NULL. */
+static apr_array_header_t *joined(apr_pool_t *pool, apr_array_header_t *outer,
+                                  apr_array_header_t *inner)
+{
+    return outer && inner ? apr_array_append(pool, outer, inner) : inner ? inner : outer;
+}
+
 void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
 {
     const el_dir_t *from = add;
@@ -128,6 +135,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
         from->precompressed_root ? from->precompressed_root : to->precompressed_root;
     to->dictionary = from->dictionary ? from->dictionary : to->dictionary;
     to->dictionary_link = from->dictionary_link ? from->dictionary_link : to->dictionary_link;
+    to->dictionary_files = joined(pool, to->dictionary_files, from->dictionary_files);
     if (from->types_replace || !to->types) {
         to->types_replace = to->types_replace || from->types_replace;
         to->types = from->types ? from->types : to->types;
@@ -144,12 +152,8 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
 
     /* The other fields are global: httpd refuses their directives within <VirtualHost>. */
     el_values_merge(&to->values, &from->values);
-    if (!to->dictionary_rules) {
-        to->dictionary_rules = from->dictionary_rules;
-    } else if (from->dictionary_rules) {
-        to->dictionary_rules =
-            apr_array_append(pool, to->dictionary_rules, from->dictionary_rules);
-    }
+    to->dictionary_rules = joined(pool, to->dictionary_rules, from->dictionary_rules);
+    to->dictionary_files = joined(pool, to->dictionary_files, from->dictionary_files);
     return to;
 }
 

@@ -95,6 +95,22 @@ typedef struct {
     const char *id;    /* "": none */
 } el_dictionary_rule_t;
 
+/*
+ * ElasticDictionaryFile. What stands below `hosts` is known once dictionary/site.c has read the
+ * file; where it could not, `bytes` is NULL, and the directive has no effect.
+ */
+typedef struct {
+    const char *path;
+    el_dictionary_rule_t rule;
+    const apr_array_header_t *hosts; /* of const char *, "name" or "name:port"; NULL: any */
+    bool tried;
+    const char *bytes;
+    size_t nbytes;
+    const char *type; /* the media type */
+    uint8_t hash[EL_DICTIONARY_HASH];
+    const char *url; /* its path on each host */
+} el_dictionary_file_t;
+
 typedef struct {
     el_values_t values;
     bool range_set[EL_CODINGS];
@@ -107,6 +123,11 @@ typedef struct {
     const el_precompressed_root_t *precompressed_root; /* NULL: not set */
     const el_dictionary_rule_t *dictionary;  /* NULL: not set */
     const char *dictionary_link; /* ElasticDictionaryLink; NULL: not set; "": Off */
+    /*
+     * Of el_dictionary_file_t *; documents name the last one that is for the host. NULL in it is
+     * Off: those before it do not count. NULL: not set.
+     */
+    apr_array_header_t *dictionary_files;
 } el_dir_t;
 
 /* ElasticCacheStore. */
@@ -135,6 +156,7 @@ typedef struct {
      * Of el_dictionary_rule_t *: each ElasticDictionary of this server's configuration; NULL: none.
      */
     apr_array_header_t *dictionary_rules;
+    apr_array_header_t *dictionary_files; /* of el_dictionary_file_t *, each of them; NULL: none */
 } el_server_t;
 
 /*

@@ -2,10 +2,12 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/folder.h"
+#include "httpd/dictionary/site.h"
 #include "httpd/shared/shared.h"
 
 #include "host/clock.h"
 
+#include "apr_strings.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
@@ -67,13 +69,14 @@ static void check_folder(server_rec *main_server, const el_dictionary_store_t *s
     el_folder_close(&opened);
 }
 
-void el_dictionaries_check(server_rec *main_server)
+void el_dictionaries_check(server_rec *main_server, apr_pool_t *pconf)
 {
     const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
 
     if (el_warnings_are_early()) {
         return;
     }
+    el_site_files_read(main_server, pconf);
     if (store) {
         check_folder(main_server, store);
     } else if (any_server_has_dictionaries(main_server)) {
@@ -100,19 +103,19 @@ void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf)
 
 bool el_dictionaries_are_open(void)
 {
-    return folder.fd >= 0;
+    return folder.fd >= 0 || el_site_files_are_there();
 }
 
 size_t el_dictionaries_most(void)
 {
-    return el_folder_file_most(&folder);
+    return folder.fd >= 0 ? el_folder_file_most(&folder) : 0;
 }
 
 bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes)
 {
     uint8_t hash[EL_DICTIONARY_HASH];
 
-    if (!el_folder_hash(bytes, nbytes, hash)) {
+    if (folder.fd < 0 || !el_folder_hash(bytes, nbytes, hash)) {
         return false;
     }
     if (!el_folder_put(&folder, hash, bytes, nbytes, entry)) {
@@ -140,11 +143,40 @@ static uint8_t *read_folder(const uint8_t hash[EL_DICTIONARY_HASH], size_t *nbyt
     return bytes;
 }
 
-el_dictionary_reason_t el_dictionaries_find(const uint8_t hash[EL_DICTIONARY_HASH],
+/*
+ * A file is for each origin of its hosts, and for as long as it is configured; browsers have it
+ * from a cache, perhaps, that has asked this server once.
+ */
+static el_dictionary_reason_t find_file(const el_dictionary_file_t *file,
+                                        const el_dictionary_request_t *request,
+                                        el_dictionary_entry_t *entry)
+{
+    memset(entry, 0, sizeof(*entry));
+    apr_cpystrn(entry->origin, request->origin, sizeof(entry->origin));
+    apr_cpystrn(entry->path, file->url, sizeof(entry->path));
+    apr_cpystrn(entry->match, file->rule.match, sizeof(entry->match));
+    apr_cpystrn(entry->dest, file->rule.dest, sizeof(entry->dest));
+    entry->expires = UINT64_MAX;
+    return el_dictionary_entry_fits(entry, request);
+}
+
+el_dictionary_reason_t el_dictionaries_find(const server_rec *server,
+                                            const uint8_t hash[EL_DICTIONARY_HASH],
                                             const el_dictionary_request_t *request,
                                             el_dictionary_entry_t *entry)
 {
-    return el_folder_find(&folder, hash, request, entry);
+    const el_dictionary_file_t *file = el_site_file_of(server, request->origin, hash);
+    el_dictionary_reason_t reason = EL_DICTIONARY_UNKNOWN, kept;
+
+    if (file) {
+        reason = find_file(file, request, entry);
+    }
+    if (reason != EL_DICTIONARY_USED && folder.fd >= 0) {
+        /* The same content may have been given out by another rule. */
+        kept = el_folder_find(&folder, hash, request, entry);
+        reason = kept == EL_DICTIONARY_UNKNOWN ? reason : kept;
+    }
+    return reason;
 }
 
 el_dictionary_reason_t el_dictionaries_prepare(const uint8_t hash[EL_DICTIONARY_HASH],
@@ -152,17 +184,23 @@ el_dictionary_reason_t el_dictionaries_prepare(const uint8_t hash[EL_DICTIONARY_
                                                el_dictionary_t **dictionary)
 {
     el_dictionary_bytes_t whole = {.hash = hash};
-    uint8_t *bytes;
+    const el_dictionary_file_t *file;
+    uint8_t *bytes = NULL;
 
     *dictionary = el_dictionary_find(coding, level, hash);
     if (*dictionary) {
         return EL_DICTIONARY_USED;
     }
-    bytes = read_folder(hash, &whole.nbytes);
-    if (!bytes) {
+    file = el_site_file_of(ap_server_conf, NULL, hash);
+    if (file) {
+        whole.bytes = (const uint8_t *)file->bytes;
+        whole.nbytes = file->nbytes;
+    } else if (folder.fd >= 0) {
+        whole.bytes = bytes = read_folder(hash, &whole.nbytes);
+    }
+    if (!whole.bytes) {
         return EL_DICTIONARY_UNKNOWN;
     }
-    whole.bytes = bytes;
     *dictionary = el_dictionary_prepare(coding, level, &whole);
     free(bytes);
     return *dictionary ? EL_DICTIONARY_USED : EL_DICTIONARY_UNPREPARED;

@@ -4,6 +4,8 @@
 #include "httpd/body/copy.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/dictionaries.h"
+#include "httpd/dictionary/site.h"
+#include "httpd/response/available.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
 #include "httpd/shared/shared.h"
@@ -13,6 +15,9 @@
 
 #include "apr_date.h"
 #include "apr_strings.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
 #include "http_ssl.h"
 #include "util_filter.h"
 
@@ -31,6 +36,29 @@ typedef struct {
 } making_t;
 
 static ap_filter_rec_t *record;
+
+/*
+ * How long browsers use a file of ElasticDictionaryFile: who comes once a month has it still. Its
+ * URL never has another content.
+ */
+#define FILE_LIFETIME 2592000
+#define FILE_CACHED "max-age=2592000, immutable"
+
+/*
+ * The file of ElasticDictionaryFile that the request is for; NULL: none. Only where browsers use
+ * dictionaries: so not by http, and not under other names of the machine.
+ */
+static const el_dictionary_file_t *requested_file(request_rec *r)
+{
+    const char *origin;
+
+    if (strncmp(r->uri, EL_SITE_FOLDER, strlen(EL_SITE_FOLDER)) != 0 || !el_site_files_are_there()
+        || r->proxyreq == PROXYREQ_PROXY) {
+        return NULL;
+    }
+    origin = el_response_origin(r);
+    return origin ? el_site_file_at(r->server, origin, r->uri) : NULL;
+}
 
 /* Seconds by Expires, counted from Date, which httpd has not set yet (RFC 9111 §4.2.1). */
 static uint64_t seconds_until_expires(const request_rec *r)
@@ -89,13 +117,55 @@ static bool is_document(const request_rec *r)
     return false;
 }
 
-static void add_link(request_rec *r)
+static void add_link(request_rec *r, const char *url)
+{
+    apr_table_addn(r->headers_out, "Link",
+                   apr_pstrcat(r->pool, "<", url, ">; rel=\"compression-dictionary\"", NULL));
+}
+
+/* The last ElasticDictionaryFile in force here that is for the origin; NULL: none. */
+static const el_dictionary_file_t *file_in_force(request_rec *r)
+{
+    const apr_array_header_t *files = el_dir_of(r)->dictionary_files;
+    const el_dictionary_file_t *file = NULL;
+
+    for (int i = files ? files->nelts - 1 : -1; i >= 0; i--) {
+        file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
+        if (!file || el_site_file_is_for(file, el_response_origin(r))) {
+            return file;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the client has the file already. */
+static bool has_file(const request_rec *r, const el_dictionary_file_t *file)
+{
+    const char *field = apr_table_get(r->headers_in, "Available-Dictionary");
+    uint8_t hash[EL_DICTIONARY_HASH];
+
+    return field && el_structured_bytes(field, hash, sizeof(hash))
+           && memcmp(hash, file->hash, sizeof(hash)) == 0;
+}
+
+/*
+ * Of a document. Who has the file need not be told of it, which takes 90 bytes of each page; but
+ * only where the response varies by what the client has anyway.
+ */
+static void add_links(request_rec *r)
 {
     const char *url = el_dir_dictionary_link(el_dir_of(r));
+    const el_dictionary_file_t *file = file_in_force(r);
+    bool varies = file && el_available_ahead(r)->possible;
 
-    if (url && r->status == HTTP_OK && is_document(r)) {
-        apr_table_addn(r->headers_out, "Link",
-                       apr_pstrcat(r->pool, "<", url, ">; rel=\"compression-dictionary\"", NULL));
+    if (url) {
+        add_link(r, url);
+    }
+    if (varies) {
+        el_available_add_vary(r);
+    }
+    if (file && !(varies && has_file(r, file))) {
+        add_link(r, file->url);
     }
 }
 
@@ -149,7 +219,7 @@ static void set_field(request_rec *r, const el_dictionary_entry_t *entry)
 static bool is_dictionary(request_rec *r, const el_dictionary_rule_t *rule,
                           el_cache_control_t control)
 {
-    return rule && r->status == HTTP_OK && r->method_number == M_GET && !r->header_only
+    return rule && el_dictionaries_most() > 0 && !requested_file(r) && r->status == HTTP_OK && r->method_number == M_GET && !r->header_only
            && !el_response_has_range(r) && (!el_fields_read(r).encoded || is_precompressed(r))
            && is_for_anyone(r, control);
 }
@@ -189,7 +259,9 @@ static making_t *begin(request_rec *r)
     if (!el_response_origin(r)) {
         return NULL;
     }
-    add_link(r);
+    if (r->status == HTTP_OK && is_document(r)) {
+        add_links(r);
+    }
     control = el_fields_cache_control(r);
     if (!is_dictionary(r, rule, control)) {
         return NULL;
@@ -254,6 +326,89 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
         ap_remove_output_filter(f);
     }
     return rv;
+}
+
+int el_dictionary_translate(request_rec *r)
+{
+    if (!requested_file(r)) {
+        return DECLINED;
+    }
+    /* Not that of the file: what a configuration says of such names is not for it. */
+    r->filename = apr_pstrdup(r->pool, r->uri);
+    return OK;
+}
+
+int el_dictionary_map(request_rec *r)
+{
+    ap_conf_vector_t *own;
+    el_dir_t *dir;
+
+    if (!requested_file(r)) {
+        return DECLINED;
+    }
+    /* It is no folder, nor missing: FallbackResource and MultiViews look for what is. */
+    r->finfo.filetype = APR_UNKFILE;
+    r->handler = EL_FILTER_DICTIONARY;
+    /* It is compressed also where `Elastic On` is in force for folders only. */
+    own = ap_create_per_dir_config(r->pool);
+    dir = el_dir_create(r->pool, NULL);
+    el_value_set(&dir->values, EL_DIR_ENABLED, true);
+    ap_set_module_config(own, el_records_loaded[EL_RECORD_ELASTIC], dir);
+    r->per_dir_config = ap_merge_per_dir_configs(r->pool, r->per_dir_config, own);
+    return OK;
+}
+
+/* The header of the file's response, and what is kept for those who will have it. */
+static void give_out(request_rec *r, const el_dictionary_file_t *file)
+{
+    el_dictionary_entry_t *entry = apr_pcalloc(r->pool, sizeof(*entry));
+    bool known = r->user || el_response_sent_authorization(r);
+
+    ap_set_content_type(r, file->type);
+    ap_set_content_length(r, (apr_off_t)file->nbytes);
+    apr_table_setn(r->headers_out, "ETag",
+                   apr_psprintf(r->pool, "\"%s\"", file->url + strlen(EL_SITE_FOLDER)));
+    /* Where only users may read pages, a cache that all share is not to have it. */
+    apr_table_setn(r->headers_out, "Cache-Control",
+                   known ? "private, " FILE_CACHED : "public, " FILE_CACHED);
+    if (describe(r, &file->rule, FILE_LIFETIME, entry) && !el_response_has_range(r)) {
+        set_field(r, entry);
+        if (!r->header_only
+            && el_dictionaries_keep(entry, file->bytes, file->nbytes)) {
+            el_shared_count(EL_COUNT_DICTIONARIES, 1);
+        }
+    }
+}
+
+int el_dictionary_handler(request_rec *r)
+{
+    const el_dictionary_file_t *file = requested_file(r);
+    apr_bucket_brigade *bb;
+    int status;
+
+    if (!file) {
+        return DECLINED;
+    }
+    ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, -1);
+    if (r->method_number != M_GET) {
+        return HTTP_METHOD_NOT_ALLOWED;
+    }
+    status = ap_discard_request_body(r);
+    if (status != OK) {
+        return status;
+    }
+    give_out(r, file);
+    status = ap_meets_conditions(r);
+    if (status != OK) {
+        return status;
+    }
+    bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    /* The bytes are the configuration's, which a child has as long as it lives. */
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_immortal_create(file->bytes, file->nbytes,
+                                                           bb->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
+    ap_pass_brigade(r->output_filters, bb);
+    return OK;
 }
 
 void el_dictionary_filter_insert(request_rec *r)

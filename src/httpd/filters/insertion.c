@@ -115,7 +115,7 @@ void el_insertion(request_rec *r)
     if (el_dir_padding(dir) > 0) {
         ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
     }
-    if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir)) {
+    if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files) {
         el_dictionary_filter_insert(r);
     }
     if (el_dir_explains(dir)) {

@@ -1,6 +1,7 @@
 #include "httpd/response/available.h"
 
 #include "httpd/config/settings.h"
+#include "httpd/dictionary/site.h"
 #include "httpd/response/fields.h"
 
 #include "elastic/ratio.h"
@@ -26,11 +27,27 @@ static el_coding_t coding_of(request_rec *r)
     return el_accept_choose(el_response_accept(r), order, count);
 }
 
+/* Whether some file of ElasticDictionaryFile is for the URL. */
+static bool has_file(request_rec *r)
+{
+    const apr_array_header_t *files = el_server_of(r->server)->dictionary_files;
+    const char *origin = files ? el_response_origin(r) : NULL;
+    bool found = false;
+
+    for (int i = 0; origin && i < files->nelts && !found; i++) {
+        const el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
+
+        found = el_site_file_is_for(file, origin)
+                && el_dictionary_pattern_match(file->rule.match, file->url, el_response_target(r));
+    }
+    return found;
+}
+
 /* Whether some rule of this server's configuration is for the URL. */
 static bool has_rule(request_rec *r)
 {
     const apr_array_header_t *rules = el_server_of(r->server)->dictionary_rules;
-    bool found = false;
+    bool found = has_file(r);
 
     for (int i = 0; rules && i < rules->nelts && !found; i++) {
         const el_dictionary_rule_t *rule = APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *);
@@ -105,7 +122,7 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_availab
     if (!is_permitted(r, "*")) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
-    reason = el_dictionaries_find(available->hash, &request, entry);
+    reason = el_dictionaries_find(r->server, available->hash, &request, entry);
     if (reason == EL_DICTIONARY_USED) {
         available->shares[EL_SHARE_PAGE] = el_ratio_key(origin, EL_SHARE_PAGE, request.target);
         available->shares[EL_SHARE_RULE] = el_ratio_key(origin, EL_SHARE_RULE, entry->match);

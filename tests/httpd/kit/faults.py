@@ -31,11 +31,6 @@ _BR_STREAM = ("int", "BrotliEncoderCompressStream",
               "s, op, ai, ni, ao, no, total")
 _ZSTD_STREAM = ("size_t", "ZSTD_compressStream2", "void *c, void *out, void *in, int op",
                 "c, out, in, op")
-_ZSTD_WHOLE = ("size_t", "ZSTD_compress2",
-               "void *c, void *to, size_t room, const void *from, size_t len",
-               "c, to, room, from, len")
-
-
 _BR_DECODE = ("void *s, size_t *ai, const void **ni, size_t *ao, void **no, size_t *total",
               "s, ai, ni, ao, no, total")
 _LIBDEFLATE = ("size_t", "libdeflate_gzip_compress",
@@ -135,9 +130,7 @@ _SOURCES = {
     "unzstd-open": "void *ZSTD_createDCtx_advanced(void) { return 0; }",
     "unzstd-first": "size_t ZSTD_decompressStream(void *d) { (void)d; return (size_t)-64; }",
     # what libzstd returns for an error is −1 to −120, here: no memory
-    "zstd-first": """
-        size_t ZSTD_compressStream2(void *c) { (void)c; return (size_t)-64; }
-        size_t ZSTD_compress2(void *c) { (void)c; return (size_t)-64; }""",
+    "zstd-first": "size_t ZSTD_compressStream2(void *c) { (void)c; return (size_t)-64; }",
     "zstd-later": _later(_ZSTD_STREAM, 20, -64),
     # a thread that encodes a second body before it has sent anything writes to the file ENCODED_TWICE
     "gzip-twice": "static _Thread_local int encoded;" + _instead(_LIBDEFLATE, """
@@ -146,7 +139,7 @@ _SOURCES = {
             return real();""")
     + _instead(("ssize_t", "writev", "int fd, const void *parts, int count", "fd, parts, count"),
                "encoded = 0; return real();"),
-    "zstd-slow": _slow(_ZSTD_WHOLE),
+    "zstd-slow": _slow(_ZSTD_STREAM),
     "br-slow": _slow(_BR_STREAM),
     # One allocation of the module or of a compression library fails: the one that Memory.fail()
     # names, or as many of a hundred as Memory.share() says.
@@ -236,7 +229,7 @@ _SOURCES = {
             (("size_t", "ZSTD_CCtx_setParameter", "void *c, int p, int v", "c, p, v"), -64),
             (("size_t", "ZSTD_CCtx_setPledgedSrcSize", "void *c, unsigned long long n", "c, n"),
              -64),
-            (_ZSTD_STREAM, -64), (_ZSTD_WHOLE, -64))),
+            (_ZSTD_STREAM, -64))),
     # no memory for a store that processes share
     "store-memory": """
         void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {

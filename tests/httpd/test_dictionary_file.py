@@ -1,0 +1,229 @@
+"""ElasticDictionaryFile: a file is a host's dictionary, whatever maps URLs there, and at once."""
+
+import hashlib
+
+import pytest
+
+from kit import bodies, check, env
+from kit.dictionary import DICT, PAGE, decoded, field, make_store, name_of, store_of
+
+pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
+
+USE, LINK = "Use-As-Dictionary", "Link"
+FOLDER = "/.well-known/elastic-dictionary/"
+DOCUMENT = {"Sec-Fetch-Dest": "document"}
+OTHER = bodies.html(30_000)
+BINARY = bytes(range(256)) * 100
+FILES = {"site": DICT, "old": PAGE[:9000], "other": OTHER, "binary": BINARY}
+
+
+def url_of(body):
+    return FOLDER + hashlib.sha256(body).hexdigest()[:32]
+
+
+def link_to(body):
+    return f'<{url_of(body)}>; rel="compression-dictionary"'
+
+
+VHOST = """
+<VirtualHost 127.0.0.1:{tls_port}>
+ServerName %s
+SSLEngine on
+SSLCertificateFile {root}/tls.pem
+%s
+</VirtualHost>
+"""
+
+# Names of hosts, and what is set there.
+HOSTS = {
+    "www.example": "",
+    "none.example": "",
+    "proxy.example": "ProxyPass / {origin}/",
+    "mapped.example": "ProxyPass / {origin}/ mapping=encoded",
+    "rewrite.example": "RewriteEngine On\nRewriteRule ^ /page.html",
+    "backend.example": "<Location />\nSetHandler server-status\n</Location>",
+    "redirect.example": "RedirectMatch 404 /\\.\n"
+                        "<Location />\nFallbackResource /page.html\nOptions +MultiViews\n"
+                        "</Location>\n<Directory />\nRequire all denied\n</Directory>",
+    "members.example": "<Location />\nAuthType Basic\nAuthName x\nAuthUserFile {root}/users\n"
+                       "Require valid-user\n</Location>",
+    "own.example": "ElasticDictionaryFile {root}/other.dict match=/* match-dest=\"\"",
+    "off.example": "ElasticDictionaryFile Off",
+    "part.example": "<Location /a>\nElasticDictionaryFile {root}/other.dict match=/a/*\n"
+                    "</Location>\nAlias /a {docs}",
+    "folder.example": "Elastic Off\n<Directory {docs}>\nElastic On\n</Directory>",
+}
+NAMES = " ".join(name for name in HOSTS if name not in ("none.example", "own.example"))
+
+CONFIG = f"""
+Elastic On
+ElasticControl off
+ElasticDictionaryFile {{root}}/old.dict host="{NAMES}"
+ElasticDictionaryFile {{root}}/site.dict match="/*" match-dest="document" host="{NAMES}"
+ElasticDictionaryFile {{root}}/binary.dict host="port.example:{{tls_port}} [::1]:1"
+"""
+
+
+def start(httpd, config, files=None, **kw):
+    server = httpd("", start=False, tls=True, h2=env.possible("h2"),
+                   files={"page.html": PAGE, "page.txt": bodies.text(5000), **(files or {})},
+                   allow_log=["AH01909"], **kw)  # one certificate for all
+    for name, body in FILES.items():
+        (server.root / f"{name}.dict").write_bytes(body)
+    server.configure(config.replace("{tls_port}", str(server.tls_port)))
+    return server
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared, origin):
+    origin.route("/page.html", lambda exchange: exchange.respond(
+        200, {"Content-Type": "text/html"}, PAGE))
+    vhosts = "".join(VHOST % host for host in HOSTS.items())
+    made = start(httpd_shared, (CONFIG + VHOST % ("port.example", "") + vhosts)
+                 .replace("{origin}", origin.url), modules=["proxy", "proxy_http", "rewrite",
+                                                             "authn_core", "auth_basic",
+                                                             "authn_file", "authz_user",
+                                                             "negotiation"])
+    (made.root / "users").write_text("u:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")  # password
+    return made.start()
+
+
+def get(server, path, host="www.example", protocol="tls", **kw):
+    headers = {"Host": f"{host}:{server.tls_port}", **kw.pop("headers", {})}
+    return server.get(path, protocol=protocol, headers=headers, **kw)
+
+
+@pytest.mark.smoke
+@pytest.mark.protocols("tls", "h2")
+@pytest.mark.parametrize("coding", ["dcz", pytest.param("dcb", marks=pytest.mark.dcb)])
+def test_a_page_is_a_difference_at_once(server, tmp_path, protocol, coding):
+    """Nobody has asked this httpd for the dictionary, and there is no ElasticDictionaryStore."""
+    headers = {"Host": "www.example", "Available-Dictionary": field(DICT), **DOCUMENT}
+    answer = server.get("/page.html", f"gzip, {coding}", headers, protocol=protocol)
+    assert decoded(answer, DICT, tmp_path, coding) == PAGE and len(answer.raw) < 1000
+    assert answer.has_token("Vary", "Available-Dictionary")
+    assert LINK not in answer.headers  # who has it need not be told
+    assert server.notes(answer)["elastic-dictionary"] == "used"
+    # A previous one, which another line still names.
+    headers["Available-Dictionary"] = field(PAGE[:9000])
+    answer = server.get("/page.html", f"gzip, {coding}", headers, protocol=protocol)
+    assert decoded(answer, PAGE[:9000], tmp_path, coding) == PAGE
+    assert answer.headers[LINK] == link_to(DICT)
+
+
+@pytest.mark.parametrize("host", ["www", "proxy", "mapped", "rewrite", "backend", "redirect", "off",
+                                  "part", "folder"])
+def test_it_is_served_whatever_maps_urls_there(server, host):
+    host += ".example"
+    answer = get(server, url_of(DICT), host, ae="gzip")
+    check.encoded(answer, "gzip", DICT)
+    assert answer.headers["Content-Type"] == "text/plain"
+    assert answer.headers[USE] == 'match="/*", match-dest=("document")'
+    assert answer.headers["Cache-Control"] == "public, max-age=2592000, immutable"
+    answer = get(server, url_of(DICT), host)
+    check.plain(answer, DICT)
+    assert answer.headers["ETag"] == f'"{url_of(DICT).removeprefix(FOLDER)}"'
+
+
+@pytest.mark.parametrize("path,host,named", [
+    ("/page.html", "www", "site"), ("/page.txt", "www", None), ("/absent.html", "www", None),
+    ("/page.html", "none", None), ("/page.html", "proxy", "site"), ("/page.html", "own", "other"),
+    ("/page.html", "off", None), ("/page.html", "part", "site"), ("/a/page.html", "part", "other"),
+    ("/page.html", "port", "binary"), ("/page.html", "unknown", None)])
+def test_documents_of_the_host_name_it(server, path, host, named):
+    host += ".example"
+    answer = get(server, path, host, ae="gzip")
+    assert answer.headers.all(LINK) == ([link_to(FILES[named])] if named else [])
+    if named:
+        assert answer.has_token("Vary", "Available-Dictionary")
+        assert get(server, url_of(FILES[named]), host).raw == FILES[named]
+    elif host in ("none.example", "unknown.example"):
+        assert answer.headers["Vary"] == "Accept-Encoding"
+
+
+@pytest.mark.parametrize("name,way,host", [
+    ("site", "tls", "none"), ("site", "tls", "own"), ("other", "tls", "www"),
+    ("other", "tls", "none"), ("binary", "tls", "www"), ("site", "tls", "unknown"),
+    ("site", "http/1.1", "www")])
+def test_no_other_host_serves_it(server, name, way, host):
+    answer = get(server, url_of(FILES[name]), f"{host}.example", way)
+    assert answer.status == 404 and USE not in answer.headers
+    answer = get(server, "/page.html", f"{host}.example", way, ae="gzip, dcz",
+                 headers={"Available-Dictionary": field(FILES[name]), **DOCUMENT})
+    check.encoded(answer, "gzip", PAGE)
+
+
+def test_members_get_it_and_nobody_else(server):
+    """What holds for the pages by <Location> holds for it; and no shared cache may keep it."""
+    assert get(server, url_of(DICT), "members.example").status == 401
+    answer = get(server, url_of(DICT), "members.example",
+                 headers={"Authorization": "Basic dTpwYXNzd29yZA=="})
+    assert answer.raw == DICT and USE in answer.headers
+    assert answer.headers["Cache-Control"] == "private, max-age=2592000, immutable"
+
+
+@pytest.mark.protocols("tls", "h2")
+def test_conditions_methods_and_ranges(server, protocol):
+    def asked(method="GET", ae=None, **headers):
+        return server.get(url_of(DICT), ae, {"Host": "www.example", **headers}, method,
+                          protocol=protocol)
+
+    whole = asked()
+    head = asked("HEAD")
+    assert head.status == 200 and not head.raw
+    for name in (USE, "ETag", "Cache-Control", "Content-Type"):
+        assert head.headers[name] == whole.headers[name]
+    for ae in (None, "gzip"):
+        tag = asked(ae=ae).headers["ETag"]
+        check.not_modified(asked(ae=ae, **{"If-None-Match": tag}), tag)
+    assert asked(**{"If-None-Match": '"x"'}).status == 200
+    part = asked(Range="bytes=10-19")
+    assert part.status == 206 and part.raw == DICT[10:20] and USE not in part.headers
+    refused = asked("POST")
+    assert refused.status == 405 and "GET" in refused.headers["Allow"]
+
+
+def test_bytes_that_are_no_text_go_out_as_such(server):
+    answer = get(server, url_of(BINARY), "port.example", ae="gzip")
+    assert answer.raw == BINARY and answer.headers["Content-Type"] == "application/octet-stream"
+    assert not get(server, "/page.html", "www.example:1").headers.all(LINK)
+
+
+def test_a_change_comes_with_a_reload_and_visitors_keep_what_they_have(httpd, tmp_path):
+    """By ElasticDictionaryStore also when the file is gone; and no bytes under another's name."""
+    line = "ElasticDictionaryFile {root}/site.dict"
+    server = start(httpd, f"Elastic On\nElasticControl off\n{line}\n"
+                   "ElasticDictionaryStore {root}/dictionaries\n" + VHOST % ("www.example", ""))
+    make_store(server)
+    server.start()
+    old, new = url_of(DICT), url_of(OTHER)
+    assert get(server, old).raw == DICT
+    assert (store_of(server) / name_of(DICT)).read_bytes() == DICT
+    (server.root / "site.dict").write_bytes(OTHER)
+    assert get(server, old).raw == DICT and get(server, new).status == 404
+    server.graceful()
+    assert get(server, old).status == 404 and get(server, new).raw == OTHER
+    for known in (DICT, OTHER):
+        answer = get(server, "/page.html", ae="gzip, dcz",
+                     headers={"Available-Dictionary": field(known), **DOCUMENT})
+        if known is DICT:
+            assert decoded(answer, known, tmp_path) == PAGE
+            assert answer.headers[LINK] == link_to(OTHER)
+        assert server.notes(answer)["elastic-dictionary"] in ("used", "outdone")
+    assert server.status()["ElasticDictionaryFaults"] == "0"
+
+
+@pytest.mark.parametrize("make", [
+    None, lambda path: path.write_bytes(b""), lambda path: path.mkdir(),
+    lambda path: path.write_bytes(bytes(9_000_000))])
+def test_what_cannot_be_read_is_a_warning(httpd, make):
+    server = start(httpd, "Elastic On\nElasticDictionaryFile {root}/bad.dict\n")
+    if make:
+        make(server.root / "bad.dict")
+    ok, said = server.configtest()
+    assert ok and said.count("bad.dict: the file cannot be read") == 1
+    server.expect_log("bad.dict: the file cannot be read")
+    server.start()
+    answer = get(server, "/page.html", "localhost", ae="gzip")
+    check.encoded(answer, "gzip", PAGE)
+    assert LINK not in answer.headers and answer.headers["Vary"] == "Accept-Encoding"
