@@ -180,7 +180,7 @@ def run(args):
     place = change.open_place(args.out, server)
     try:
         known = with_store(place.read(), server, args.store)
-        with stranger.Stranger(server, args.site, context) as reach:
+        with stranger.Stranger(server, server.addresses(args.site), context) as reach:
             order = order_of(args.site, options, reach)
             print(f"Fetching at most {args.most} pages of {args.site}, twice ...", flush=True)
             pages = fetch(order)

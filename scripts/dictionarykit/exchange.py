@@ -27,6 +27,7 @@ class Reach(typing.NamedTuple):
     context: object = None  # of TLS
     port: int = 0  # instead of the site's own
     fields: dict = {}  # that each request has
+    proof: tuple = ()  # the field, (name, value), that each response has to have
 
 
 class Stream(io.RawIOBase):
@@ -127,7 +128,7 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
     until = time.monotonic() + min(seconds, EXCHANGE)
     try:
         with connect(sources.origin(url), reach, until) as sock:
-            return talk(sock, url, {**fields, **reach.fields}, most, until)
+            answer = talk(sock, url, {**fields, **reach.fields}, most, until)
     except ssl.SSLError as problem:
         reason = getattr(problem, "verify_message", "") or problem.reason or str(problem)
         raise Refused(f"no connection: {reason}") from None
@@ -135,6 +136,10 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
         raise Refused("came too slowly") from None
     except (OSError, http.client.HTTPException, ValueError) as problem:
         raise Refused(f"no response: {problem or type(problem).__name__}") from None
+    if reach.proof and reach.proof not in answer.fields:
+        raise Refused("what responds does not take the visitor for a stranger: httpd itself has to "
+                      "do the site's TLS, with mod_elastic and without a proxy in front")
+    return answer._replace(fields=tuple(one for one in answer.fields if one != reach.proof))
 
 
 def redirect_of(url, answer):

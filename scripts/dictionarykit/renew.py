@@ -63,7 +63,8 @@ def renew(args, place, site):
                              "more: run a2enconf elastic-dictionary, or disable the site")
     place.server.configtest()
     previous = files.read(place.path(site.dictionary))
-    with stranger.Stranger(place.server, site.url, enable.context_of(options)) as reach:
+    with stranger.Stranger(place.server, place.server.addresses(site.url),
+                           enable.context_of(options)) as reach:
         order = enable.order_of(site.url, options, reach, site.pages)
         made = enable.train(order, enable.fetch(order), options, previous)
         print(made["said"] + "\n")

@@ -417,6 +417,24 @@ def test_robots_txt_that_cannot_be_had_forbids_everything(site, robots_, said):
     assert {path for path, _ in site.asked} == {"/robots.txt"}
 
 
+def test_nothing_is_read_of_who_does_not_take_the_visitor_for_a_stranger(site, tmp_path):
+    class Server:
+        def run_folder(self):
+            return str(tmp_path)
+
+    file = tmp_path / stranger.FILE
+    with stranger.Stranger(Server(), ("127.0.0.1",), None) as reach:
+        token = reach.fields["Elastic-Visitor"]
+        assert file.read_text() == (
+            f"elastic-visitor 1\nsha256 {hashlib.sha256(token.encode()).hexdigest()}\n")
+        assert file.stat().st_mode & 0o777 == 0o644
+        with pytest.raises(failure.Failed, match="robots.txt: .*not take the visitor for a stran"):
+            making.fetch(order_of(site)._replace(reach=reach))
+    assert not file.exists()
+    assert [fields["Elastic-Visitor"] for _, fields in site.asked] == [token]
+    assert "fields={}" in str(stranger.plain(reach))
+
+
 def test_robots_txt_is_obeyed_behind_redirects(site):
     found = with_odd(site, {
         "/robots.txt": (301, {"Location": "/r1"}, b""), "/r1": (302, {"Location": "/r2"}, b""),

@@ -22,13 +22,14 @@ from kit.process import free_port, until
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
+SECOND = "second.example.test"
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d"
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ca")
     folder.chmod(0o755)
-    return tls.make(folder, HOST)
+    return tls.make(folder, HOST, SECOND)
 
 
 @pytest.fixture
@@ -544,9 +545,6 @@ def test_scripts_and_styles_with_a_version(site, tmp_path):
 
 # --- Debian's layout
 
-SECOND = "second.example.test"
-
-
 @pytest.fixture
 def debian(authority):
     """A freshly installed apache2 with two sites of https, and without mod_headers."""
@@ -646,7 +644,7 @@ def test_what_the_operator_turns_off_is_said_and_stays_off(debian):
         assert "a2enconf elastic-dictionary" in debian.run(command, code=1)
     assert not conf.exists()
     conf.symlink_to(target)
-    assert "a2enconf" not in debian.run("status")
+    assert "httpd does not read /" not in debian.run("status")
     (debian.server.conf / "conf-available/elastic-dictionary.conf").write_text("# nothing\n")
     assert "was changed" in debian.run("status", code=1)
     debian.run("disable")
