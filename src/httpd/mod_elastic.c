@@ -115,6 +115,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_chain_configure();
     el_ranges_configure();
     el_status_configure(server, pconf);
+    el_visitor_configure(pconf);
     el_records_report(server);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: version %s, with %s",
                  ELASTIC_VERSION, el_engine_list(engines, sizeof(engines)));
@@ -157,9 +158,13 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
     return OK;
 }
 
-/* The cache and the dictionaries ask what the client has sent, before a module changes it. */
+/*
+ * The cache and the dictionaries ask what the client has sent, before a module changes it. By then
+ * mod_remoteip has said whose address the client's is, at FIRST.
+ */
 static int note_credentials(request_rec *r)
 {
+    el_visitor_keep(r);
     return el_store_is_open() || el_dictionaries_are_open() ? el_response_note_credentials(r)
                                                             : DECLINED;
 }
@@ -221,6 +226,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_post_read_request(el_visitor_look, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_post_read_request(note_credentials, NULL, NULL, BEHIND_MOD_HEADERS);
     ap_hook_pre_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);

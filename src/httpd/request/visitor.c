@@ -1,0 +1,235 @@
+#include "httpd/request/request.h"
+
+#include "httpd/dictionary/folder.h"
+
+#include "apr_strings.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+EL_USE_LOG;
+
+#define FIELD "Elastic-Visitor"
+
+/* In httpd's run directory, and what is in it. */
+#define FILE_NAME "elastic.visitor"
+#define TITLE "elastic-visitor 1\nsha256 "
+#define DIGITS ((size_t)2 * EL_DICTIONARY_HASH)
+
+/* Seconds after which a file no longer counts that was not written again. */
+#define LASTS 900
+
+/* A clock that was set back makes files of the future, but not of one that is far. */
+#define SKEW 60
+
+/* Characters of a token: 128 bits in hexadecimal digits at least. */
+#define TOKEN_LEAST 32
+#define TOKEN_MOST 128
+
+/* Of networks that no machine is in (RFC 5737, 3849). */
+static char address4[] = "198.51.100.46";
+static char address6[] = "2001:db8:198:51::46";
+
+/* Where the file is, and who started httpd; set with the configuration. */
+static const char *path;
+static uid_t starter;
+
+void el_visitor_configure(apr_pool_t *pconf)
+{
+    path = ap_runtime_dir_relative(pconf, FILE_NAME);
+    starter = geteuid();
+}
+
+static bool is_visitor(const conn_rec *c)
+{
+    return c->client_ip == address4 || c->client_ip == address6;
+}
+
+/* By loopback, or from an address of this machine to the same. */
+static bool is_from_here(const conn_rec *c)
+{
+    return strncmp(c->client_ip, "127.", 4) == 0 || strcmp(c->client_ip, "::1") == 0
+           || apr_sockaddr_equal(c->local_addr, c->client_addr);
+}
+
+/* A proxy in front would pass the token of anybody on. */
+static bool is_passed_on(const request_rec *r)
+{
+    static const char *const fields[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && !found; i++) {
+        found = apr_table_get(r->headers_in, fields[i]) != NULL;
+    }
+    return found;
+}
+
+/*
+ * What is wrong with the open file; NULL: nothing. Its lock says that who has written it still
+ * runs: the kernel takes that away, however a process ends.
+ */
+static const char *file_fault(int fd)
+{
+    struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    time_t now = time(NULL);
+    struct stat info;
+
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)
+        || (info.st_uid != 0 && info.st_uid != starter) || (info.st_mode & (S_IWGRP | S_IWOTH))) {
+        return "others than who has started httpd may write to the file elastic.visitor";
+    }
+    if (info.st_mtime > now + SKEW || info.st_mtime + LASTS < now) {
+        return "the file elastic.visitor is not of the last 15 minutes";
+    }
+    if (fcntl(fd, F_OFD_GETLK, &held) != 0 || held.l_type == F_UNLCK) {
+        return "nobody has the file elastic.visitor locked";
+    }
+    return NULL;
+}
+
+/* The digits of the hash of the token that the open file is for; false: it has none. */
+static bool read_digits(int fd, char digits[EL_FOLDER_NAME_ROOM])
+{
+    char text[sizeof(TITLE) + DIGITS];
+    ssize_t n = read(fd, text, sizeof(text));
+
+    if (n != (ssize_t)(sizeof(text)) || memcmp(text, TITLE, strlen(TITLE)) != 0
+        || text[n - 1] != '\n') {
+        return false;
+    }
+    memcpy(digits, text + strlen(TITLE), DIGITS);
+    digits[DIGITS] = '\0';
+    return true;
+}
+
+/* Takes as long for any two: how much of a guess is right, shows nowhere. */
+static bool are_same(const char *one, const char *other)
+{
+    unsigned different = 0;
+
+    for (size_t i = 0; i < DIGITS; i++) {
+        different |= (unsigned char)one[i] ^ (unsigned char)other[i];
+    }
+    return different == 0;
+}
+
+static bool digits_of(const char *text, char digits[EL_FOLDER_NAME_ROOM])
+{
+    uint8_t hash[EL_DICTIONARY_HASH];
+
+    if (!el_folder_hash(text, strlen(text), hash)) {
+        return false;
+    }
+    el_folder_name(hash, digits);
+    return true;
+}
+
+/* Why the token is not one of now; NULL: it is. One opening of the file answers everything. */
+static const char *token_fault(const char *token)
+{
+    char wanted[EL_FOLDER_NAME_ROOM], given[EL_FOLDER_NAME_ROOM];
+    size_t len = strlen(token);
+    const char *fault;
+    int fd;
+
+    if (len < TOKEN_LEAST || len > TOKEN_MOST) {
+        return "it is no token";
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        return "there is no file elastic.visitor that can be read";
+    }
+    fault = file_fault(fd);
+    if (!fault && !(read_digits(fd, wanted) && digits_of(token, given)
+                    && are_same(wanted, given))) {
+        fault = "it is not the token of the file elastic.visitor";
+    }
+    close(fd);
+    return fault;
+}
+
+/*
+ * The client is one from elsewhere, for the connection: a request that follows on it is of the same
+ * client. It has no name either, so that nobody asks for one.
+ */
+static bool become_visitor(conn_rec *c)
+{
+    bool six = strchr(c->client_ip, ':') != NULL;
+    apr_sockaddr_t *address;
+
+    if (is_visitor(c)) {
+        return true;
+    }
+    if (apr_sockaddr_info_get(&address, six ? address6 : address4, six ? APR_INET6 : APR_INET,
+                              c->client_addr->port, 0, c->pool) != APR_SUCCESS) {
+        return false;
+    }
+    c->client_addr = address;
+    c->client_ip = six ? address6 : address4;
+    c->remote_host = apr_pstrdup(c->pool, "");
+    c->double_reverse = -1;
+    return true;
+}
+
+/* What nobody can answer who has not got the token: so it was taken, and not by another. */
+static void answer(request_rec *r, const char *token)
+{
+    char digits[EL_FOLDER_NAME_ROOM];
+
+    if (digits_of(apr_pstrcat(r->pool, "taken ", token, NULL), digits)) {
+        apr_table_set(r->err_headers_out, FIELD, digits);
+    }
+}
+
+EL_RARE static void look(request_rec *r, const char *token)
+{
+    conn_rec *c = r->connection;
+    const char *fault = NULL;
+
+    if (!is_visitor(c) && !is_from_here(c)) {
+        fault = "the connection is not from this machine";
+    } else if (is_passed_on(r)) {
+        fault = "a proxy has passed the request on";
+    } else {
+        fault = token_fault(token);
+    }
+    if (!fault && !become_visitor(c)) {
+        fault = "the address cannot be made";
+    }
+    if (fault) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "elastic: Elastic-Visitor is not taken: %s",
+                      fault);
+        return;
+    }
+    answer(r, token);
+    el_visitor_keep(r);
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                  "elastic: Elastic-Visitor is taken: the request is handled as one from %s",
+                  c->client_ip);
+}
+
+int el_visitor_look(request_rec *r)
+{
+    const char *token = apr_table_get(r->headers_in, FIELD);
+
+    if (token) {
+        look(r, token);
+        apr_table_unset(r->headers_in, FIELD);
+    }
+    return DECLINED;
+}
+
+void el_visitor_keep(request_rec *r)
+{
+    if (is_visitor(r->connection)) {
+        r->useragent_addr = r->connection->client_addr;
+        r->useragent_ip = r->connection->client_ip;
+    }
+}
