@@ -21,6 +21,7 @@
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
+#include "httpd/status/dump.h"
 #include "httpd/status/status.h"
 
 #include "elastic/ladder.h"
@@ -218,6 +219,7 @@ static void register_hooks(apr_pool_t *pconf)
     apr_pool_userdata_setn(key, key, NULL, pconf);
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_test_config(el_dump, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     /* Before mod_watchdog's, which starts the timer's thread. */

@@ -12,6 +12,7 @@
 #include "fuzz.h"
 
 #include "apr_general.h"
+#include "apr_hooks.h"
 #include "apr_strings.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -297,6 +298,7 @@ NO_HOOK(insert_filter, ap_HOOK_insert_filter_t *)
 NO_HOOK(insert_error_filter, ap_HOOK_insert_error_filter_t *)
 NO_HOOK(post_read_request, ap_HOOK_post_read_request_t *)
 NO_HOOK(pre_mpm, void *)
+NO_HOOK(test_config, ap_HOOK_test_config_t *)
 NO_HOOK(pre_translate_name, ap_HOOK_pre_translate_name_t *)
 NO_HOOK(translate_name, ap_HOOK_translate_name_t *)
 NO_HOOK(map_to_storage, ap_HOOK_map_to_storage_t *)
@@ -344,6 +346,7 @@ void server_start(void)
 
     apr_initialize();
     apr_pool_create(&world.pool, NULL);
+    apr_hook_global_pool = world.pool; /* of mod_status's hook, which is optional */
     world.server.server_hostname = "localhost";
     world.server.module_config = (ap_conf_vector_t *)world.settings;
     world.server.lookup_defaults = (ap_conf_vector_t *)world.places;
