@@ -6,12 +6,14 @@ import shlex
 import shutil
 import subprocess
 
-from dictionarykit import configuration, failure, state
+from dictionarykit import configuration, failure, sources, state
 
 PROGRAMS = ("apache2ctl", "apachectl", "httpd")
 FOLDERS = ("/etc/apache2", "/etc/httpd")
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"  # where a shell of sudo may not look
 TIMEOUT = 60
+LOOPBACK = ("127.0.0.1", "::1")
+EVERYWHERE = ("*", "_default_", "0.0.0.0", "[::]", "::")
 
 
 def path_of(program):
@@ -86,21 +88,13 @@ class Httpd:
         if not on and os.path.lexists(link):
             os.unlink(link)
 
-    def fact(self, pattern):
-        """Of what `-D DUMP_RUN_CFG` says, the group of the pattern."""
-        said = self.ask("-t", "-D", "DUMP_RUN_CFG")
-        found = re.search("(?m)^" + pattern, said)
-        if not found:
-            raise failure.Failed(f"httpd does not say its {pattern.partition(':')[0]}:\n{said}")
-        return found[1]
-
-    def user(self):
-        """The id of the user whom its children run as."""
-        return int(self.fact(r"User: .*\bid=(\d+)"))
-
     def is_running(self):
+        said = self.ask("-t", "-D", "DUMP_RUN_CFG")
+        found = re.search('(?m)^PidFile: "(.*)"', said)
+        if not found:
+            raise failure.Failed(f"httpd does not say its PidFile:\n{said}")
         try:
-            with open(self.fact('PidFile: "(.*)"'), encoding="ascii") as file:
+            with open(found[1], encoding="ascii") as file:
                 os.kill(int(file.read()), 0)
         except PermissionError:
             return True
@@ -108,11 +102,40 @@ class Httpd:
             return False
         return True
 
+    def dump(self):
+        """[{key: values}]: what is in force, of the server and of each virtual host."""
+        found = [{}]
+        for line in self.ask("-t", "-D", "DUMP_ELASTIC").splitlines():
+            key, _, value = line.partition(":")
+            if key == "VirtualHost":
+                found.append({})
+            found[-1].setdefault(key, []).append(value.strip())
+        if "RunDirectory" not in found[0]:
+            raise failure.Failed("httpd does not load mod_elastic, or an old one")
+        return found
+
+    def user(self):
+        """The id of the user whom its children run as."""
+        return int(self.dump()[0]["User"][0].split()[-2])
+
     def store(self):
-        return ""
+        """The folder of ElasticDictionaryStore; "": there is none."""
+        return self.dump()[0]["ElasticDictionaryStore"][0].partition("\t")[0]
 
     def run_folder(self):
-        return os.path.dirname(self.fact('PidFile: "(.*)"'))
+        return self.dump()[0]["RunDirectory"][0]
+
+    def served(self):
+        """The paths of ElasticDictionaryFile that are served."""
+        files = [line.split("\t") for host in self.dump() for line in
+                 host.get("ElasticDictionaryFile", ())]
+        return {path for path, url, *_ in files if url}
 
     def addresses(self, url):
-        return ("127.0.0.1", "::1")
+        """At which this machine may ask for the site."""
+        port, found = sources.origin(url)[2], []
+        for address in " ".join(one.get("VirtualHost", [""])[0] for one in self.dump()).split():
+            name, _, number = address.rpartition(":")
+            if number == str(port):
+                found += LOOPBACK if name in EVERYWHERE else [name.strip("[]")]
+        return tuple(dict.fromkeys(found)) or LOOPBACK

@@ -52,13 +52,13 @@ def show(place):
 
 def faults(place, site):
     """What is not as `enable` has left it."""
-    conf = place.server.conf_of()
     if not os.path.exists(place.path(site.dictionary)):
         yield f"{place.path(site.dictionary)} is gone: enable the site again, or disable it"
-    if not place.server.is_switched():
-        yield f"httpd does not read {conf}: run a2enconf elastic-dictionary, or disable the site"
-    elif place.is_other_text():
-        yield f"{conf} was changed: enable the site again, or disable it"
+    elif not place.server.is_switched():
+        yield (f"httpd does not read {place.server.conf_of()}: run a2enconf elastic-dictionary, or "
+               "disable the site")
+    elif place.path(site.dictionary) not in place.server.served():
+        yield f"httpd does not serve it: is {place.server.conf_of()} changed, or mod_elastic gone?"
 
 
 def run(args):

@@ -11,7 +11,6 @@ from dictionarykit import exchange, failure, files
 
 FILE, FIELD = "elastic.visitor", "Elastic-Visitor"
 FRESH = 300  # seconds after which the file is touched; httpd takes it for 900
-LOOPBACK = ("127.0.0.1", "::1")
 
 
 def sha256(text):
