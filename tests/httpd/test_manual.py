@@ -152,6 +152,7 @@ def test_httpd_takes_the_configurations_of_the_manual(httpd, piece):
     for name in ("logs", *FOLDERS.values(), "cache/dictionaries"):
         (server.root / name).mkdir()
     (server.root / "cache" / "dictionaries").chmod(0o777)
+    (server.root / "etc" / "site.dict").write_bytes(b"what pages share")
     key = server.root / "etc" / "elastic.key"
     key.write_bytes(bytes(range(32)))
     key.chmod(0o600)

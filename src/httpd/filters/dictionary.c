@@ -44,11 +44,7 @@ static ap_filter_rec_t *record;
 #define FILE_LIFETIME 2592000
 #define FILE_CACHED "max-age=2592000, immutable"
 
-/*
- * The file of ElasticDictionaryFile that the request is for; NULL: none. Only where browsers use
- * dictionaries: so not by http, and not under other names of the machine.
- */
-static const el_dictionary_file_t *requested_file(request_rec *r)
+EL_RARE static const el_dictionary_file_t *find_file(request_rec *r)
 {
     const char *origin;
 
@@ -58,6 +54,16 @@ static const el_dictionary_file_t *requested_file(request_rec *r)
     }
     origin = el_response_origin(r);
     return origin ? el_site_file_at(r->server, origin, r->uri) : NULL;
+}
+
+/*
+ * The file of ElasticDictionaryFile that the request is for; NULL: none. Only where browsers use
+ * dictionaries: so not by http, and not under other names of the machine. Each request asks, four
+ * times.
+ */
+static inline const el_dictionary_file_t *requested_file(request_rec *r)
+{
+    return r->uri[0] == '/' && r->uri[1] == '.' ? find_file(r) : NULL;
 }
 
 /* Seconds by Expires, counted from Date, which httpd has not set yet (RFC 9111 §4.2.1). */

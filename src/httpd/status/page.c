@@ -2,6 +2,7 @@
 
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
@@ -388,9 +389,13 @@ static void write_options(request_rec *r, const apr_array_header_t *figures)
         el_page_write_figures(r, figures, "ElasticCache");
         ap_rputs("</section>\n", r);
     }
-    if (el_server_of(r->server)->dictionary_store) {
+    if (el_dictionaries_are_open()) {
+        const el_dictionary_store_t *store = el_server_of(r->server)->dictionary_store;
+
         ap_rputs("<section>\n<h2>Dictionaries</h2>\n", r);
-        write_sites(r, el_server_of(r->server)->dictionary_store->folder);
+        if (store) {
+            write_sites(r, store->folder);
+        }
         el_page_write_figures(r, figures, "ElasticDi");
         ap_rputs("</section>\n", r);
     }
