@@ -107,11 +107,10 @@ def figures_of(one, without):
 
 
 def is_gone(content, pages):
-    """Whether a dictionary has text that is on none of the pages. What training has cut in two is
-    looked for as a part of a page."""
+    """Whether a dictionary has text that is on none of the pages."""
     known = {token for page in pages for token in common.tokens(page.body)}
     whole = b"\0".join(page.body for page in pages)
-    return any(token not in known and token not in whole for token in common.tokens(content))
+    return any(token not in known and token not in whole for token in candidates.pieces(content))
 
 
 def train(order, pages, largest, spread, previous=None):

@@ -287,6 +287,19 @@ def test_a_renewal_is_better_or_due(page_, age, reason):
     assert renew.reason_for(made(page_), age, now=True)
 
 
+def test_each_piece_of_a_dictionary_can_be_looked_for_on_pages():
+    pages = as_pages([b"<p>one two three<b>four<i>Kim</i>", b"<p>five six seven<b>eight"])
+    content = b"two three" + b"ve six sev" + b"<p>five six seven" + b"<b>four"
+    found = candidates.cut(content, pages)
+    assert found.replace(candidates.CUT, b"") == content and found.count(candidates.CUT) == 1
+    assert not making.is_gone(found, pages)
+    assert making.is_gone(found, pages[1:]) and making.is_gone(found, pages[:1])
+    made_ = list(candidates.make(candidates.split(pages_of(24)), 64 << 10))
+    assert any("trained" in one.name for one in made_)
+    assert not any(making.is_gone(one.content, pages_of(24)) for one in made_)
+    assert making.is_gone(made_[-1].content, pages_of(24)[:3])
+
+
 def test_a_renewal_leaves_out_what_is_not_on_the_site_any_more():
     assert "not on these pages" in renew.reason_for(made(100, is_gone=True), DAY)
     pages = as_pages(page(n) for n in range(8))
