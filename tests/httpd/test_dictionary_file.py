@@ -51,6 +51,9 @@ HOSTS = {
     "off.example": "ElasticDictionaryFile Off",
     "part.example": "<Location /a>\nElasticDictionaryFile {root}/other.dict match=/a/*\n"
                     "</Location>\nAlias /a {docs}",
+    "only.example": "ElasticDictionaryFile Off\n<Location /a>\n"
+                    "ElasticDictionaryFile {root}/other.dict match=/a/*\n</Location>\n"
+                    "Alias /a {docs}",
     "folder.example": "Elastic Off\n<Directory {docs}>\nElastic On\n</Directory>",
 }
 NAMES = " ".join(name for name in HOSTS if name not in ("none.example", "own.example"))
@@ -111,7 +114,7 @@ def test_a_page_is_a_difference_at_once(server, tmp_path, protocol, coding):
     assert answer.headers[LINK] == link_to(DICT)
 
 
-@pytest.mark.parametrize("host", ["www", "proxy", "mapped", "rewrite", "backend", "redirect", "off",
+@pytest.mark.parametrize("host", ["www", "proxy", "mapped", "rewrite", "backend", "redirect",
                                   "part", "folder"])
 def test_it_is_served_whatever_maps_urls_there(server, host):
     host += ".example"
@@ -129,6 +132,7 @@ def test_it_is_served_whatever_maps_urls_there(server, host):
     ("/page.html", "www", "site"), ("/page.txt", "www", None), ("/absent.html", "www", None),
     ("/page.html", "none", None), ("/page.html", "proxy", "site"), ("/page.html", "own", "other"),
     ("/page.html", "off", None), ("/page.html", "part", "site"), ("/a/page.html", "part", "other"),
+    ("/page.html", "only", None), ("/a/page.html", "only", "other"),
     ("/page.html", "port", "binary"), ("/page.html", "unknown", None)])
 def test_documents_of_the_host_name_it(server, path, host, named):
     host += ".example"
@@ -137,12 +141,13 @@ def test_documents_of_the_host_name_it(server, path, host, named):
     if named:
         assert answer.has_token("Vary", "Available-Dictionary")
         assert get(server, url_of(FILES[named]), host).raw == FILES[named]
-    elif host in ("none.example", "unknown.example"):
+    elif path == "/page.html" and host != "only.example":
         assert answer.headers["Vary"] == "Accept-Encoding"
 
 
 @pytest.mark.parametrize("name,way,host", [
-    ("site", "tls", "none"), ("site", "tls", "own"), ("other", "tls", "www"),
+    ("site", "tls", "none"), ("site", "tls", "own"), ("site", "tls", "off"),
+    ("site", "tls", "only"), ("other", "tls", "www"),
     ("other", "tls", "none"), ("binary", "tls", "www"), ("site", "tls", "unknown"),
     ("site", "http/1.1", "www")])
 def test_no_other_host_serves_it(server, name, way, host):

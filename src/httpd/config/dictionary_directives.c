@@ -179,9 +179,13 @@ const char *el_set_dictionary_file(cmd_parms *cmd, void *config, const char *arg
     }
     if (strcasecmp(args, "Off") == 0) {
         APR_ARRAY_PUSH(dir->dictionary_files, el_dictionary_file_t *) = NULL;
+        if (!cmd->path) {
+            el_server_dictionary_files_off(server, cmd->pool);
+        }
         return NULL;
     }
     file->path = *path ? ap_server_root_relative(cmd->pool, path) : NULL;
+    file->in_section = cmd->path != NULL;
     file->rule.id = "";
     while (file->path && *rest) {
         const char *at = rest;

@@ -145,6 +145,27 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
     return to;
 }
 
+/* Those in sections, where ElasticDictionaryFile is Off outside of these. */
+static apr_array_header_t *in_sections(apr_pool_t *pool, const apr_array_header_t *files)
+{
+    apr_array_header_t *found = apr_array_make(pool, 1, sizeof(el_dictionary_file_t *));
+
+    for (int i = 0; files && i < files->nelts; i++) {
+        el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, el_dictionary_file_t *);
+
+        if (file->in_section) {
+            APR_ARRAY_PUSH(found, el_dictionary_file_t *) = file;
+        }
+    }
+    return found;
+}
+
+void el_server_dictionary_files_off(el_server_t *server, apr_pool_t *pool)
+{
+    server->dictionary_files = in_sections(pool, server->dictionary_files);
+    server->dictionary_files_off = true;
+}
+
 void *el_server_merge(apr_pool_t *pool, void *base, void *add)
 {
     const el_server_t *from = add;
@@ -153,6 +174,9 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
     /* The other fields are global: httpd refuses their directives within <VirtualHost>. */
     el_values_merge(&to->values, &from->values);
     to->dictionary_rules = joined(pool, to->dictionary_rules, from->dictionary_rules);
+    if (from->dictionary_files_off) {
+        el_server_dictionary_files_off(to, pool);
+    }
     to->dictionary_files = joined(pool, to->dictionary_files, from->dictionary_files);
     return to;
 }

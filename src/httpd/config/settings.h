@@ -101,6 +101,7 @@ typedef struct {
  */
 typedef struct {
     const char *path;
+    bool in_section; /* it stands in a <Directory>, <Location> or the like */
     el_dictionary_rule_t rule;
     const apr_array_header_t *hosts; /* of const char *, "name" or "name:port"; NULL: any */
     bool tried;
@@ -156,7 +157,12 @@ typedef struct {
      * Of el_dictionary_rule_t *: each ElasticDictionary of this server's configuration; NULL: none.
      */
     apr_array_header_t *dictionary_rules;
-    apr_array_header_t *dictionary_files; /* of el_dictionary_file_t *, each of them; NULL: none */
+    /*
+     * Of el_dictionary_file_t *: each of them that is in force anywhere; NULL: none. `off`: of the
+     * outer server's only those in sections.
+     */
+    apr_array_header_t *dictionary_files;
+    bool dictionary_files_off;
 } el_server_t;
 
 /*
@@ -185,6 +191,9 @@ static inline const el_dir_t *el_dir_of(const request_rec *r)
 }
 
 const el_server_t *el_server_of(const server_rec *server);
+
+/* ElasticDictionaryFile Off, outside of sections: forgets those before. */
+void el_server_dictionary_files_off(el_server_t *server, apr_pool_t *pool);
 
 /* The same, for a directive to write; elastic_module is loaded then. */
 el_server_t *el_server_config(const server_rec *server);
