@@ -1,5 +1,6 @@
 """The site as a browser gets it: over its own TLS, with the dictionary, decoded and compared."""
 
+import hashlib
 import urllib.parse
 
 from codeckit import decoders, dictionaries
@@ -45,32 +46,30 @@ class Check:
         except visit.Refused as problem:
             raise failure.Failed(f"{url}: {problem}") from None
 
-    def await_dictionary(self, page):
-        """Until a page names the dictionary: httpd has reloaded by then."""
-        said = "it names none"
+    def await_link(self, page):
+        """The dictionary's URL, when a page names it: httpd has reloaded by then."""
+        digits = hashlib.sha256(self.content).hexdigest()[:32]
         try:
             while True:
                 answer = self.visitor.ask(page, visit.PAGE_MOST, asking(ALL))
                 links = response.linked(answer.values("link"))
                 if len(links) > 1:
                     raise failure.Failed(f"{page} names {links[-1]}, too: remove that first")
-                if links:
-                    answer = self.visitor.ask(urllib.parse.urljoin(page, links[0]),
-                                              sources.SITEMAP_MOST, {**asking(ALL), **OF_PAGE})
-                    said = f"{links[0]} has the status {answer.status}"
-                    if answer.status == 200:
-                        said = f"{links[0]} is another one, or may not be kept"
-                    if self.is_dictionary(answer):
-                        return
+                if links and links[0].endswith("/" + digits):
+                    return urllib.parse.urljoin(page, links[0])
         except visit.Refused as problem:
             raise failure.Failed(
-                f"{page} does not name the dictionary after a reload ({problem}; {said}): is "
-                "`Elastic On` in force there, and does httpd itself serve the site? "
-                "httpd's error log says if a folder is full or not httpd's") from None
+                f"{page} does not name the dictionary after a reload ({problem}): is `Elastic On` "
+                "in force there, and may httpd's user write to ElasticDictionaryStore? Its error "
+                "log says more") from None
 
-    def is_dictionary(self, answer):
-        return (answer.status == 200 and bool(answer.values("use-as-dictionary"))
-                and bool(response.lifetime(answer)) and decoded(answer) == self.content)
+    def check_dictionary(self, url):
+        answer = self.ask(url, {**asking(ALL), **OF_PAGE})
+        if answer.status != 200 or not answer.values("use-as-dictionary"):
+            raise failure.Failed(f"{url} has the status {answer.status}, or is not given out as a "
+                                 "dictionary")
+        if decoded(answer) != self.content or not response.lifetime(answer):
+            raise failure.Failed(f"{url} is another one, or may not be kept")
 
     def is_page(self, url, body):
         """Whether the body has what the page has at each visit, and nothing else if that never
@@ -102,8 +101,9 @@ def check(site, reach, content, pages, files=()):
     """{"pages", "used", "bytes", "bytes_without"}: of the site as it is sent now. `files` are URLs
     of versioned ones."""
     one = Check(site, reach, content)
-    one.await_dictionary(pages[0])
+    link = one.await_link(pages[0])
     one.visitor.until = one.visitor.clock() + CHECKED
+    one.check_dictionary(link)
     found = [one.check_page(url) for url in pages[:PAGES_MOST]]
     used = [sizes for sizes in found if sizes[1]]
     if not used:
