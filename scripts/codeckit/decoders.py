@@ -1,24 +1,31 @@
 """gzip, brotli and zstd back: the identity of a body, and what a decoder has of it as its pieces
-come. ValueError where it is damaged, and of a whole body where that is cut short or has a tail.
+come. ValueError where it is damaged, or more than so many bytes come of it, and of a whole body where
+that is cut short or has a tail.
 """
 
 import contextlib
 import ctypes
 import zlib
 
-from codeckit import libraries
+from codeckit import dictionaries, libraries
 from codeckit.libraries import BYTES, POINTER, SIZE
 
 ROOM = 1 << 17  # bytes; a block of zstd's format
 BROTLI_RAW, BROTLI_SUCCESS, BROTLI_MORE_OUTPUT = 0, 1, 3
 
 
-def gunzip(body):
+def check_size(count, most):
+    if most and count > most:
+        raise ValueError(f"it has more than {most} bytes")
+
+
+def gunzip(body, most=0):
     decoder = zlib.decompressobj(31)
     try:
-        plain = decoder.decompress(body)
+        plain = decoder.decompress(body, most + 1 if most else 0)
     except zlib.error as problem:
         raise ValueError(f"the gzip body is damaged: {problem}") from None
+    check_size(len(plain), most)
     if not decoder.eof or decoder.unused_data:
         raise ValueError("the gzip body is cut short or has a tail")
     return plain
@@ -38,10 +45,10 @@ def brotli_decoder(dictionary):
         library.BrotliDecoderDestroyInstance(decoder)
 
 
-def brotli_step(library, decoder, piece):
+def brotli_step(library, decoder, piece, most=0):
     """(what it says, bytes of the piece that it left, its output)."""
     left, none, place = SIZE(len(piece)), SIZE(0), BYTES(piece)
-    written, done = [], BROTLI_MORE_OUTPUT
+    written, done, count = [], BROTLI_MORE_OUTPUT, 0
     while done == BROTLI_MORE_OUTPUT:
         done = library.BrotliDecoderDecompressStream(
             decoder, ctypes.byref(left), ctypes.byref(place), ctypes.byref(none),
@@ -49,12 +56,14 @@ def brotli_step(library, decoder, piece):
         size = SIZE(0)
         output = library.BrotliDecoderTakeOutput(decoder, ctypes.byref(size))
         written.append(ctypes.string_at(output, size.value) if size.value else b"")
+        count += size.value
+        check_size(count, most)
     return done, left.value, b"".join(written)
 
 
-def brotli(body, dictionary=b""):
+def brotli(body, dictionary=b"", most=0):
     with brotli_decoder(dictionary) as decoder:
-        done, left, plain = brotli_step(*decoder, body)
+        done, left, plain = brotli_step(*decoder, body, most)
     if done != BROTLI_SUCCESS or left:
         raise ValueError("the brotli body is damaged, cut short or has a tail")
     return plain
@@ -75,24 +84,26 @@ def zstd_decoder(dictionary):
         library.ZSTD_freeDCtx(decoder)
 
 
-def zstd_step(library, decoder, piece):
+def zstd_step(library, decoder, piece, most=0):
     """(whether it wants more, bytes of the piece that it left, its output)."""
     buffer = ctypes.create_string_buffer(ROOM)
     source = libraries.ZstdBuffer(ctypes.cast(BYTES(piece), POINTER), len(piece), 0)
-    written, wants, full = [], 1, True
+    written, wants, full, count = [], 1, True, 0
     while wants and (full or source.position < source.size):
         target = libraries.ZstdBuffer(ctypes.addressof(buffer), ROOM, 0)
         wants = libraries.check_zstd(library, library.ZSTD_decompressStream(
             decoder, ctypes.byref(target), ctypes.byref(source)))
         written.append(buffer.raw[:target.position])
+        count += target.position
+        check_size(count, most)
         full = target.position == ROOM
     return wants, source.size - source.position, b"".join(written)
 
 
-def zstd(body, dictionary=b""):
+def zstd(body, dictionary=b"", most=0):
     """`dictionary` is raw."""
     with zstd_decoder(dictionary) as decoder:
-        wants, left, plain = zstd_step(*decoder, body)
+        wants, left, plain = zstd_step(*decoder, body, most)
     if wants or left:
         raise ValueError("the zstd body is cut short or has a tail")
     return plain
@@ -111,3 +122,22 @@ def in_pieces(coding, pieces, dictionary=b""):
     with opened(dictionary) as decoder:
         for piece in pieces:
             yield step(*decoder, piece)[2]
+
+
+PLAIN = {"gzip": gunzip, "br": lambda body, most: brotli(body, most=most),
+         "zstd": lambda body, most: zstd(body, most=most)}
+
+
+def decode(coding, body, dictionary=b"", most=0):
+    """Of a response in a coding that is named so; those of RFC 9842 need the dictionary."""
+    coding = coding.strip().lower()
+    if coding in ("", "identity"):
+        return body
+    if coding in dictionaries.HEADS and dictionary:
+        head = dictionaries.head(coding, dictionary)
+        if not body.startswith(head):
+            raise ValueError(f"the {coding} body is for another dictionary")
+        return (zstd if coding == "dcz" else brotli)(body[len(head):], dictionary, most)
+    if coding not in PLAIN:
+        raise ValueError(f"the coding is {coding}, which was not asked for")
+    return PLAIN[coding](body, most)

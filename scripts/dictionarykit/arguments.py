@@ -4,10 +4,7 @@ import argparse
 import math
 import os
 
-from dictionarykit import failure, sources
-
-# What would end a quoted argument of the configuration.
-UNQUOTED = set('"\\\n\r')
+from dictionarykit import failure, sources, state
 
 # Where http counts as secure, too.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -29,83 +26,103 @@ def number(least, most, kind=int):
 
 
 def quotable(text):
-    if not text or set(text) & UNQUOTED:
-        raise argparse.ArgumentTypeError(f"'{text}': no quotes, backslashes or line ends")
+    if not text or state.UNQUOTED.search(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: no quotes, backslashes or line ends")
     return text
 
 
-def url_path(text):
-    if not text.startswith("/") or not text.endswith("/"):
-        raise argparse.ArgumentTypeError(f"'{text}': give a path such as /dictionaries/")
-    return quotable(text)
+def folder(text):
+    return os.path.realpath(quotable(text))
+
+
+def url(text):
+    try:
+        sources.origin(text)
+    except sources.Unusable as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
+    return text
+
+
+def site_url(text):
+    """Of a site that browsers use dictionaries of."""
+    scheme, host, _ = sources.origin(url(text))
+    if scheme != "https" and host not in LOOPBACK:
+        raise argparse.ArgumentTypeError(f"{text}: browsers use dictionaries over https only")
+    return text
+
+
+def option(parser, name, kind, metavar, text):
+    """One that may be left out; argparse converts defaults, too."""
+    parser.add_argument(name, default="", metavar=metavar, help=text,
+                        type=lambda given: kind(given) if given else "")
 
 
 def default_store():
     return next((store for store in STORES if os.path.isdir(store)), STORES[0]) + "/dictionaries"
 
 
+def add_folder(parser):
+    parser.add_argument("--out", type=folder, default=state.FOLDER, metavar="FOLDER",
+                        help="where dictionaries are kept (%(default)s)")
+
+
 def add_site(parser):
-    parser.add_argument("site", nargs="?", metavar="URL", help="the site; without it, all")
+    parser.add_argument("site", nargs="?", type=url, metavar="URL",
+                        help="the site; without it, all")
+    add_folder(parser)
 
 
-def add_sources(parser):
-    parser.add_argument("--pages", metavar="FILE", help="a file with a URL a line")
-    parser.add_argument("--sitemap", metavar="URL", help="a sitemap, or an index of them")
-    parser.add_argument("--log", metavar="FILE",
-                        help="an access log, of which the most wanted pages are taken; may be .gz")
-
-
-def add_bounds(parser):
-    parser.add_argument("--most", type=number(1, 2000), default=200, metavar="N",
+def add_pages(parser):
+    """What state.Options keeps, and of which the defaults are."""
+    given = state.Options()
+    which = parser.add_mutually_exclusive_group()
+    option(which, "--pages", os.path.abspath, "FILE", "a file with a URL a line")
+    option(which, "--sitemap", url, "URL", "a sitemap, or an index of them")
+    parser.add_argument("--most", type=number(1, 2000), default=given.most, metavar="N",
                         help="visit so many pages at most (%(default)s)")
-    parser.add_argument("--rate", type=number(0.01, 1000, float), default=8, metavar="N",
+    parser.add_argument("--rate", type=number(0.01, 1000, float), default=given.rate, metavar="N",
                         help="requests a second at most (%(default)s)")
-    parser.add_argument("--time", type=number(1, 86400), default=100, metavar="SECONDS",
-                        help="begin no first visit to a page after half of this time, and no "
-                             "second one after all of it once more (%(default)s)")
+    parser.add_argument("--time", type=number(1, 86400), default=given.time, metavar="SECONDS",
+                        help="end the first visits to pages after half of this time, and the "
+                             "second ones after all of it once more (%(default)s)")
     parser.add_argument("--accept-cookie", action="append", default=[], metavar="NAME",
                         help="a cookie that every visitor gets, and that changes nothing of a "
                              "page, is no reason to refuse it; may be repeated")
     parser.add_argument("--accept-private", action="store_true",
                         help="nor is Cache-Control: private or no-store")
-    parser.add_argument("--cafile", metavar="FILE",
-                        help="certificates to trust instead of the system's")
-    parser.add_argument("--address", metavar="IP",
-                        help="connect to this address, not to what the name leads to here")
+    parser.add_argument("--largest", type=number(1, 8192), default=given.largest, metavar="KB",
+                        help="the largest dictionary that is tried (%(default)s)")
+    parser.add_argument("--spread", type=number(2, 100000), default=given.spread, metavar="N",
+                        help="pages that a reader sees while a dictionary lasts, over which its "
+                             "own bytes are spread (%(default)s)")
+    option(parser, "--cafile", os.path.abspath, "FILE",
+           "certificates to trust instead of the system's")
 
 
 def add_making(parser):
     parser.add_argument("--yes", action="store_true", help="do not ask whether the pages are right")
-    parser.add_argument("--print", action="store_true",
-                        help="write the dictionary, and print the configuration to paste")
-    parser.add_argument("--largest", type=number(1, 8192), default=512, metavar="KB",
-                        help="the largest dictionary that is tried (%(default)s)")
-    parser.add_argument("--spread", type=number(1, 100000), default=1000, metavar="N",
-                        help="pages over which a dictionary's own bytes are spread, when "
-                             "dictionaries are compared (%(default)s)")
-    parser.add_argument("--url", type=url_path, default="/dictionaries/", metavar="PATH",
-                        help="where dictionaries are on the site (%(default)s)")
-    parser.add_argument("--store", type=quotable, default=default_store(), metavar="FOLDER",
+    parser.add_argument("--store", type=folder, default=default_store(), metavar="FOLDER",
                         help="ElasticDictionaryStore, where the configuration has none "
                              "(%(default)s)")
-    parser.add_argument("--confdir", metavar="FOLDER",
-                        help="httpd's configuration, with a folder conf-available or conf.d")
-    parser.add_argument("--apachectl", metavar="COMMAND",
-                        help="what takes -t and -k graceful (apache2ctl, apachectl or httpd)")
+    option(parser, "--confdir", folder, "FOLDER",
+           "httpd's configuration, with a folder conf-available or conf.d")
+    option(parser, "--apachectl", str, "COMMAND",
+           "what takes -t and -k graceful (apache2ctl, apachectl or httpd)")
 
 
-def check(options):
-    """Ends the command where options do not fit."""
-    try:
-        scheme, host, _ = sources.origin(options.site)
-    except sources.Unusable as problem:
-        options.error(str(problem))
-    if scheme != "https" and host not in LOOPBACK:
-        raise failure.Failed(f"{options.site}: browsers use dictionaries over https only")
-    if sum(map(bool, (options.pages, options.sitemap, options.log))) > 1:
-        options.error("give one of --pages, --sitemap and --log")
-    if set(options.out) & UNQUOTED:
-        options.error(f"{options.out} cannot be written into a configuration")
-    for name in ("pages", "log", "cafile"):
-        if getattr(options, name):
-            setattr(options, name, os.path.abspath(getattr(options, name)))
+def options(args):
+    """What is kept of them for the next dictionary."""
+    return state.Options(**{name: getattr(args, name)
+                            for name in state.Options.__dataclass_fields__})
+
+
+def sites(args, known):
+    """Those that a command is for; Failed where there is none."""
+    found = known.sites if known else []
+    if args.site:
+        found = [site for site in found
+                 if sources.origin(site.url) == sources.origin(args.site)]
+    if not found:
+        who = f"{args.site} has no" if args.site else "No site has a"
+        raise failure.Failed(f"{who} dictionary in {args.out}")
+    return found

@@ -1,26 +1,26 @@
 """Pages -> those held back, and the dictionaries that are tried on them."""
 
-import collections
 import hashlib
 import math
 import typing
 
 from codeckit import dictionaries
-from dictionarykit.common import tokens
+from dictionarykit import common
 
 PAGES_LEAST = 8  # so that two are held back, and two lead the choice of others
 KB = 1024
 TRAINED_SIZES = tuple(part * KB << bits for bits in range(1, 12) for part in (2, 3))  # 4 KB, 6 ...
 # A dictionary that is trained of less than this times its size is mostly a copy of its pages.
 TRAINING_LEAST = 3
-SHARES = (2, 4, 10)  # text that a half of the pages have, a quarter, a tenth
-RUN_LEAST = 16  # bytes of text that is worth a place
+CUT = b"\x01"
+SEARCHED = 4 << 20  # bytes of pages that are searched for the places of cuts
 SEARCH_LEVEL = 3  # takes half as long, and finds the same pages
 
 
 class Candidate(typing.NamedTuple):
     name: str
     content: bytes
+    urls: tuple = ()  # of the pages that it is made of
 
 
 class Parts(typing.NamedTuple):
@@ -50,76 +50,76 @@ def join(choices, probes, nbytes_most):
     what is nearer to the end is found with fewer bytes, and the most typical page is the first.
     What a page saves is taken to become less as others join, so that most need not be tried again.
     """
-    content, left = b"", sum(map(len, probes))
-    count = 0
-    hopes = {body: math.inf for body in choices if len(body) <= nbytes_most}
+    content, urls, left = b"", (), sum(len(page.body) for page in probes)
+    probes = [page.body for page in probes]
+    hopes = {page: math.inf for page in choices if len(page.body) <= nbytes_most}
     while hopes:
-        body = max(hopes, key=hopes.get)
-        if len(body) + len(content) > nbytes_most:
-            del hopes[body]
+        page = max(hopes, key=hopes.get)
+        if len(page.body) + len(content) > nbytes_most:
+            del hopes[page]
             continue
-        size = sum_with(body + content, probes)
-        hopes[body] = left - size
-        if hopes[body] < max(hopes.values()):
+        size = sum_with(page.body + content, probes)
+        hopes[page] = left - size
+        if hopes[page] < max(hopes.values()):
             continue
-        if hopes.pop(body) <= 0:
+        if hopes.pop(page) <= 0:
             break
-        content, left, count = body + content, size, count + 1
-        if count & (count - 1) == 0:
-            yield Candidate("1 page" if count == 1 else f"{count} pages", content)
-    if count & (count - 1):
-        yield Candidate(f"{count} pages", content)
+        content, left, urls = page.body + content, size, (*urls, page.url)
+        if len(urls) & (len(urls) - 1) == 0:
+            yield Candidate("1 page" if len(urls) == 1 else f"{len(urls)} pages", content, urls)
+    if len(urls) & (len(urls) - 1):
+        yield Candidate(f"{len(urls)} pages", content, urls)
 
 
-def runs(body, wanted):
-    """The tokens of `wanted` that stand together, each once: what is taken leaves `wanted`."""
-    run = b""
-    for token in tokens(body) + [b""]:
-        if token in wanted:
-            wanted.discard(token)
-            run += token
-        elif run:
-            if len(run) >= RUN_LEAST:
-                yield run
-            run = b""
-
-
-def share(bodies, nbytes_most):
-    """Dictionaries of the text that pages have in common, without the rest. The most common text
-    comes last."""
-    counts = collections.Counter(token for body in bodies for token in set(tokens(body)))
-    content = b""
-    for part in SHARES:
-        least = max(2, len(bodies) / part)
-        wanted = {token for token, count in counts.items() if count >= least}
-        wanted.difference_update(tokens(content))
-        more = b"".join(run for body in bodies for run in runs(body, wanted))
-        if more and len(content) + len(more) <= nbytes_most:
-            content = more + content
-            yield Candidate(f"text of 1/{part} of them", content)
-
-
-def train(bodies, nbytes_most):
+def train(pages, nbytes_most):
     """Trained ones of several sizes."""
+    bodies, urls = [page.body for page in pages], tuple(page.url for page in pages)
     total = sum(map(len, bodies))
     for size in TRAINED_SIZES:
         if size > nbytes_most or size * TRAINING_LEAST > total:
             break
         content = dictionaries.train(bodies, size)
         if content:
-            yield Candidate(f"trained, {size // KB} KB", content)
+            yield Candidate(f"trained, {size // KB} KB", content, urls)
+
+
+def pieces(content):
+    """The tokens of a dictionary, which CUT separates where others would become one."""
+    return [token for part in content.split(CUT) for token in common.tokens(part)]
+
+
+def cut(content, pages):
+    """With CUT between what stands together on no page, as training leaves it: so each piece of a
+    dictionary can be looked for on pages."""
+    known = {token for page in pages for token in common.tokens(page.body)}
+    whole = b"\0".join(page.body for page in pages)[:SEARCHED]
+    made = []
+    for token in common.tokens(content):
+        while token not in known and token not in whole:
+            size, most = 1, len(token)  # bytes of it that are on a page, and that are not
+            while most - size > 1:
+                middle = (size + most) // 2
+                size, most = (middle, most) if token[:middle] in whole else (size, middle)
+            made.append(token[:size] + CUT)
+            token = token[size:]
+        made.append(token)
+    return b"".join(made)
 
 
 def make(parts, nbytes_most):
     """All of them, and trained ones before the most typical page: it has the text that pages have
     in common in its order, they what only some pages have."""
-    choices, probes = ([page.body for page in part] for part in (parts.choices, parts.probes))
-    joined = list(join(choices, probes, nbytes_most))
-    trained = list(train(choices + probes, nbytes_most))
+    pages = parts.choices + parts.probes
+    for one in combine(parts, nbytes_most):
+        yield one._replace(content=cut(one.content, pages))
+
+
+def combine(parts, nbytes_most):
+    joined = list(join(parts.choices, parts.probes, nbytes_most))
+    trained = list(train(parts.choices + parts.probes, nbytes_most))
     yield from joined
-    yield from share(choices + probes, nbytes_most)
     yield from trained
     for one in trained if joined else ():
         content = one.content + joined[0].content
         if len(content) <= nbytes_most:
-            yield Candidate(f"{one.name}, 1 page", content)
+            yield Candidate(f"{one.name}, 1 page", content, one.urls)

@@ -1,21 +1,25 @@
 """`check`: what a browser, a shared cache and a CDN in front make of a page and its dictionary."""
 
 import argparse
+import re
 import secrets
+import ssl
 import typing
 import urllib.parse
 
-from codeckit import decoders, dictionaries
-from dictionarykit import fields, report, sources
-from dictionarykit.browser import DECODERS, ENCODINGS, Browser
+from codeckit import decoders, dictionaries, libraries
+from dictionarykit import (arguments, exchange, failure, markup, report, response, robots, sources,
+                           unprivileged, visit)
 
 HELP = "ask for a page as a browser does, and say what keeps its dictionary from being used"
 OK, ADVICE, PROBLEM = "ok", "advice", "problem"
 DAY = 86400
+SECONDS = 300  # for all of it
 WORTH_MOST = 0.8  # of a page's bytes: with more, the server may well prefer another coding
 COMPRESSED_LEAST = 2000  # bytes; the server leaves what fits into a packet or two
-
-DIFFERENCES = {"dcz": decoders.zstd, "dcb": decoders.brotli}
+ENCODINGS = "gzip, br, zstd"
+NAVIGATION = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate",
+              "Sec-Fetch-Site": "none", "Sec-Fetch-User": "?1", "Upgrade-Insecure-Requests": "1"}
 # What a browser calls a use of a media type; all others are asked for as a document.
 DESTINATIONS = {"text/css": "style", "text/javascript": "script",
                 "application/javascript": "script", "application/json": "empty"}
@@ -23,6 +27,12 @@ DESTINATIONS = {"text/css": "style", "text/javascript": "script",
 IN_FRONT = ("via", "cf-ray", "cf-cache-status", "x-cache", "x-served-by", "cdn-cache", "age")
 ASK_ORIGIN = "with --resolve ADDRESS the origin is asked itself, past a CDN"
 HONOUR_VARY = "let caches in front honour Vary, and proxies change no bodies; " + ASK_ORIGIN
+MATCH = re.compile(r'(?:^|[ ,])match="([^"]*)"')
+DESTINATION = re.compile(r"match-dest=\(([^)]*)\)")
+IDENTIFIER = re.compile(r'(?:^|[ ,])(?:id=("(?:[^"\\]|\\.)*"))')
+UNWANTED = {"cache-control": {"private", "no-store", "no-cache"},
+            "vary": {"cookie", "authorization", "*"}}
+CODINGS = ("", "identity", *decoders.PLAIN)  # of who has no dictionary
 MAX_AGE = 'Header set Cache-Control "public, max-age=2592000"'
 
 
@@ -33,11 +43,72 @@ class Finding(typing.NamedTuple):
     change: str = ""
 
 
+class Answer(typing.NamedTuple):
+    """A response, and the URL to which redirects led."""
+
+    url: str
+    response: response.Response
+
+    def coding(self):
+        return ", ".join(self.response.values("content-encoding")).strip().lower()
+
+    def body(self, dictionary=b""):
+        """Without its coding; ValueError: it does not decode, or a browser would not."""
+        return decoders.decode(self.coding(), self.response.body, dictionary, exchange.BODY_MOST)
+
+    def body_or_none(self):
+        try:
+            return self.body()
+        except ValueError:
+            return None
+
+
+class Browser:
+    """`resolve`: (host, port or 0), the address to ask, or None."""
+
+    def __init__(self, context, resolve):
+        at, port = resolve or ("", 0)
+        self.reach = exchange.Reach((at,) if at else (), context, port)
+        # dcb where it can be decoded here.
+        is_dcb = libraries.load_dictionaries("brotli decoder")
+        self.codings = ENCODINGS + (", dcb" if is_dcb else "") + ", dcz"
+        self.fields = NAVIGATION
+
+    def follow(self, url, asked):
+        """Of the URL's own host: what is elsewhere may be meant for this machine alone."""
+        for _ in range(visit.REDIRECTS_MOST + 1):
+            try:
+                answer = exchange.get(url, self.reach, {"User-Agent": visit.AGENT, "Accept": "*/*",
+                                                        **asked}, exchange.BODY_MOST)
+                found = exchange.redirect_of(url, answer)
+            except exchange.Refused as problem:
+                raise failure.Failed(f"{url}: {problem}") from None
+            if not found:
+                return Answer(url, answer)
+            url = found
+        raise failure.Failed(f"{url}: redirects again and again")
+
+    def ask(self, url, encodings=ENCODINGS, **more):
+        """A page; underscores in the names of further fields are hyphens."""
+        return self.follow(url, {"Accept-Encoding": encodings, **self.fields, **{
+            name.replace("_", "-"): value for name, value in more.items()}})
+
+    def ask_dictionary(self, url, page, encodings=ENCODINGS):
+        """What a page links to as its dictionary."""
+        return self.follow(url, {
+            "Accept-Encoding": encodings, "Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors",
+            "Sec-Fetch-Site": "same-origin", "Referer": page})
+
+    def become(self, destination):
+        """From now on what was a page is asked for as that."""
+        if destination != "document":
+            self.fields = {"Sec-Fetch-Dest": destination, "Sec-Fetch-Mode": "cors",
+                           "Sec-Fetch-Site": "same-origin"}
+
+
 def check_secure(answer):
     scheme, host, _ = sources.origin(answer.url)
-    is_local = host in ("localhost", "::1") or host.endswith(".localhost") \
-        or host.startswith("127.")
-    if scheme == "https" or is_local:
+    if scheme == "https" or host in arguments.LOOPBACK or host.endswith(".localhost"):
         return Finding(OK, "https", answer.url)
     return Finding(PROBLEM, "https", answer.url, "serve it by https: browsers use dictionaries "
                    "with nothing else")
@@ -57,9 +128,9 @@ def unnamed(body, plain):
     for coding, head in dictionaries.HEADS.items():
         if body.startswith(head):
             return coding
-    for coding, decode in DECODERS.items():
+    for coding in decoders.PLAIN:
         try:
-            if body != plain and decode(body) == plain:
+            if body != plain and decoders.decode(coding, body, most=exchange.BODY_MOST) == plain:
                 return coding
         except ValueError:
             pass
@@ -88,102 +159,54 @@ def check_coding(subject, answer, plain, change):
 
 
 def link_of(page, destination):
-    """(the URL of the page's dictionary or None, how it is named, policies in the page)."""
-    body = page.body_or_none() if destination == "document" else None
-    elements = fields.Elements((body or b"").decode("utf-8", "replace"))
-    links = fields.linked(page.response.values("link"))
+    """(the URL of the page's dictionary or None, how it is named)."""
+    links = response.linked(page.response.values("link"))
     if links:
-        return urllib.parse.urljoin(page.url, links[0]), "a Link field", elements.policies
-    if elements.links:
-        base = urllib.parse.urljoin(page.url, elements.base)
-        return urllib.parse.urljoin(base, elements.links[0]), "a <link>", elements.policies
+        return urllib.parse.urljoin(page.url, links[0]), "a Link field"
+    body = page.body_or_none() if destination == "document" else None
+    links = markup.Markup(page.url, body or b"").dictionaries
+    if links:
+        return links[0], "a <link>"
     if page.response.values("use-as-dictionary"):
-        return page.url, "the file is a dictionary itself", []
-    return None, "", []
+        return page.url, "the file is a dictionary itself"
+    return None, ""
 
 
-def check_reachable(url, page, policies):
-    """Whether the page may fetch its dictionary, and may use it."""
-    is_same = sources.origin(url) == sources.origin(page.url)
-    yield Finding(OK, "same origin", fields.origin_text(url)) if is_same else Finding(
-        PROBLEM, "same origin", f"the dictionary is at {fields.origin_text(url)}",
-        f"serve it at {fields.origin_text(page.url)}: it is for URLs of its own origin only")
-    forbidding = fields.forbidding(
-        page.response.values("content-security-policy") + policies, url, page.url)
-    yield Finding(OK, "connect-src", "no policy forbids to fetch it") if forbidding is None \
-        else Finding(PROBLEM, "connect-src", f"the policy permits {forbidding} only",
-                     "add " + ("'self'" if is_same else fields.origin_text(url))
-                     + " to connect-src in Content-Security-Policy")
-
-
-def check_cors(answer, page):
-    if sources.origin(answer.url) != sources.origin(page.url):
-        allowed = "".join(answer.response.values("access-control-allow-origin"))
-        is_allowed = allowed in ("*", fields.origin_text(page.url))
-        yield Finding(OK if is_allowed else PROBLEM, "CORS",
-                      f"Access-Control-Allow-Origin: {allowed or '(none)'}", "" if is_allowed else
-                      "the browser may not read a dictionary of another origin: move it")
-
-
-def why_no_dictionary(response):
+def why_no_dictionary(answer):
     """What keeps ElasticDictionary from making one of it, or else how to set it."""
-    control = fields.cache_control(response)
-    reasons = [f"Cache-Control: {name}" for name in ("private", "no-store", "no-cache")
-               if name in control]
-    reasons += ["Set-Cookie"] * bool(response.values("set-cookie"))
-    reasons += [f"Vary: {name}" for name in ("cookie", "authorization", "*")
-                if name in fields.names(response.values("vary"))]
+    reasons = [f"{name.title()}: {found}" for name, unwanted in UNWANTED.items()
+               for found in sorted(response.directives(answer.values(name)) & unwanted)]
+    reasons += ["Set-Cookie"] * bool(answer.values("set-cookie"))
     if reasons:
         return "remove what says that it is not for everyone: " + ", ".join(reasons)
-    if not fields.lifetime(response):
+    if not response.lifetime(answer):
         return "say for how long it may be kept: " + MAX_AGE
     return "set ElasticDictionary for this URL, and ElasticDictionaryStore; " + ASK_ORIGIN
 
 
 def check_use(answer, url, destination):
-    """Use-As-Dictionary. Returns its id, None where there is none or a browser ignores it."""
-    subject, values = "Use-As-Dictionary", answer.response.values("use-as-dictionary")
-    text = ", ".join(values)
-    if not values:
-        yield Finding(PROBLEM, subject, "is missing", why_no_dictionary(answer.response))
-        return None
-    try:
-        found = fields.members(text)
-    except fields.Malformed as problem:
-        yield Finding(PROBLEM, subject, f"is no structured field: {problem}",
-                      'write it as match="/*", match-dest=("document")')
-        return None
-    kinds = {"match": "string", "match-dest": "list", "id": "string", "type": "token"}
-    wrong = [key for key, kind in kinds.items() if key in found and found[key].kind != kind]
-    if wrong or "match" not in found:
-        yield Finding(PROBLEM, subject, f"{text}: {wrong[0] if wrong else 'match'} is "
-                      + ("of another type" if wrong else "missing"), "a browser ignores it: "
-                      "correct it, or leave it to ElasticDictionary")
-        return None
-    pattern = found["match"].content
-    wanted = [item.content for item in found.get("match-dest", fields.Value("list", [])).content]
-    identifier = found.get("id", fields.Value("string", "")).content
-    is_covered = fields.covers(pattern, answer.url, url)
-    if is_covered is False:
-        yield Finding(PROBLEM, subject, f'match="{pattern}" does not match {url}',
-                      "change match, or check a page that it is for")
-    if wanted and destination not in wanted:
-        yield Finding(PROBLEM, subject, f"match-dest has no \"{destination}\"",
-                      f"add {destination} to match-dest, or check a URL that it is for")
-    if len(identifier) > 1024:
-        yield Finding(PROBLEM, subject, "the id is longer than 1024 characters", "shorten it")
-    if found.get("type", fields.Value("token", "raw")).content != "raw":
-        yield Finding(PROBLEM, subject, f"type={found['type'].content}", "browsers know raw only")
-    if is_covered is None:
-        yield Finding(ADVICE, subject, f'match="{pattern}" has more than text and *, and was not '
-                      "compared", "use * only")
-    elif is_covered:
-        yield Finding(OK, subject, text)
-    return identifier
+    """Use-As-Dictionary, as the module writes it."""
+    subject, text = "Use-As-Dictionary", ", ".join(answer.response.values("use-as-dictionary"))
+    if not text:
+        return Finding(PROBLEM, subject, "is missing", why_no_dictionary(answer.response))
+    pattern, wanted = MATCH.search(text), DESTINATION.search(text)
+    if not pattern:
+        return Finding(PROBLEM, subject, f"{text}: no match", "a browser ignores it: correct it, "
+                       "or leave it to the module")
+    parts = urllib.parse.urlsplit(urllib.parse.urljoin(answer.url, pattern[1]))
+    path, query = (getattr(urllib.parse.urlsplit(url), name) for name in ("path", "query"))
+    if not robots.matches(parts.path + "$", path) or parts.query and not robots.matches(
+            parts.query + "$", query):
+        return Finding(PROBLEM, subject, f'match="{pattern[1]}" does not match {url}',
+                       "change match, or check a page that it is for")
+    if wanted and f'"{destination}"' not in wanted[1].split():
+        return Finding(PROBLEM, subject, f"match-dest has no \"{destination}\"",
+                       f"add {destination} to match-dest, or check a URL that it is for")
+    return Finding(OK, subject, text)
 
 
 def check_lifetime(answer):
-    seconds = fields.lifetime(answer.response)
+    seconds = response.lifetime(answer.response)
     if not seconds:
         return Finding(PROBLEM, "lifetime", "a browser may not keep the dictionary" if seconds == 0
                        else "nothing says for how long the dictionary may be kept", MAX_AGE)
@@ -204,19 +227,20 @@ def check_difference(answer, page, dictionary, plain):
     coding, body = answer.coding(), answer.response.body
     if not coding and body.startswith(tuple(dictionaries.HEADS.values())):
         return check_coding("difference", answer, plain, "")
-    if coding not in DIFFERENCES:
+    if coding not in dictionaries.HEADS:
         seen = f"with the dictionary the page comes as {coding or 'identity'} all the same"
         if not could_save(dictionary, page):
             return Finding(ADVICE, "difference", seen, "the page shares too little with the "
                            "dictionary: make one that is more like it")
+        if coding:
+            return Finding(ADVICE, "difference", seen, "a busy server may prefer that coding for "
+                           "now: the note elastic-dictionary in httpd's log is `outdone` then. "
+                           "Otherwise a CDN must let Available-Dictionary, and dcb and dcz in "
+                           "Accept-Encoding through: " + ASK_ORIGIN)
         return Finding(PROBLEM, "difference", seen, "the note elastic-dictionary in httpd's log "
-                       "says why; a CDN must let Available-Dictionary and dcb, dcz in "
-                       "Accept-Encoding through: " + ASK_ORIGIN)
-    head = dictionaries.head(coding, dictionary)
+                       "says why; " + ASK_ORIGIN)
     try:
-        if not body.startswith(head):
-            raise ValueError("of another dictionary than the request named")
-        decoded = DIFFERENCES[coding](body[len(head):], dictionary)
+        decoded = answer.body(dictionary)
         if plain is not None and decoded != plain:
             raise ValueError("decodes to another page than comes without a dictionary")
     except ValueError as problem:
@@ -229,7 +253,7 @@ def check_vary(answers):
     """That every answer of the page names what it depends on."""
     lacking = {}
     for which, answer in answers.items():
-        found = fields.names(answer.response.values("vary"))
+        found = response.directives(answer.response.values("vary"))
         missing = [] if "*" in found else [name for name in ("Accept-Encoding",
                                                              "Available-Dictionary")
                                            if name.lower() not in found]
@@ -245,8 +269,8 @@ def check_vary(answers):
                    '"Accept-Encoding, Available-Dictionary"')
 
 
-def may_share(response):
-    return not {"private", "no-store"} & set(fields.cache_control(response))
+def may_share(answer):
+    return not {"private", "no-store"} & response.directives(answer.values("cache-control"))
 
 
 def check_others(answers):
@@ -263,7 +287,7 @@ def check_caches(page):
     text = ", ".join(page.response.values("cache-control"))
     if not may_share(page.response):
         return Finding(OK, "shared caches", f"keep no page: Cache-Control: {text}")
-    if fields.lifetime(page.response) is None and "s-maxage" not in text:
+    if response.lifetime(page.response) is None and "s-maxage" not in text:
         return Finding(ADVICE, "shared caches", "nothing says for how long they may keep the page",
                        "say it: Cache-Control: no-cache, private or max-age")
     return Finding(OK, "shared caches", f"keep an answer for each coding and dictionary: {text}")
@@ -279,22 +303,20 @@ def check_front(answer):
                       else "let the fields of RFC 9842 and dcb, dcz through"))
 
 
-def quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def examine_difference(browser, page, plainly, dictionary, plain):
+    """The page for who has the dictionary, its content and its id, and for who has not."""
+    content, identifier = dictionary
 
-
-def examine_difference(browser, page, plainly, dictionary, identifier, plain):
-    """The page for who has the dictionary, and for who has not."""
     def ask(content):
-        more = {"Dictionary_ID": quoted(identifier)} if identifier else {}
+        more = {"Dictionary_ID": identifier[1]} if identifier else {}
         return browser.ask(page.url, browser.codings,
                            Available_Dictionary=dictionaries.field(content), **more)
 
-    found, other = ask(dictionary), ask(secrets.token_bytes(32))
-    yield check_difference(found, page, dictionary, plain)
+    found, other = ask(content), ask(secrets.token_bytes(32))
+    yield check_difference(found, page, content, plain)
     yield check_others({"those without codings": (plainly, ("", "identity")),
-                        "those without a dictionary": (browser.ask(page.url), DECODERS),
-                        "those with another dictionary": (other, DECODERS)})
+                        "those without a dictionary": (browser.ask(page.url), CODINGS),
+                        "those with another dictionary": (other, CODINGS)})
     yield check_vary({"without a dictionary": page, "with it": found, "with another": other})
 
 
@@ -303,14 +325,14 @@ def examine_dictionary(browser, url, page, destination):
     answer = browser.ask_dictionary(url, page.url)
     yield check_status("dictionary", answer)
     if answer.response.status != 200:
-        return None, None
-    yield from check_cors(answer, page)
-    identifier = yield from check_use(answer, page.url, destination)
+        return None
+    yield check_use(answer, page.url, destination)
     content = browser.ask_dictionary(url, page.url, "identity").body_or_none()
     yield check_coding("dictionary coding", answer, content,
                        "a dictionary must be the same for everyone, each time: make it a file")
     yield check_lifetime(answer)
-    return content or None, identifier
+    use = answer.response.values("use-as-dictionary")
+    return (content, IDENTIFIER.search(", ".join(use))) if use and content else None
 
 
 def examine(browser, url):
@@ -327,26 +349,22 @@ def examine(browser, url):
     plain = plainly.response.body if is_same else None
     yield check_coding("page coding", page, plain,
                        "look for what makes pages by Accept-Encoding; " + HONOUR_VARY)
-    named, how, policies = link_of(page, destination)
+    named, how = link_of(page, destination)
     if not named:
-        yield Finding(PROBLEM, "link", "the page names no dictionary", "set ElasticDictionaryLink "
-                      "and ElasticDictionaryStore; it is for HTML with the status 200")
+        yield Finding(PROBLEM, "link", "the page names no dictionary", "set ElasticDictionaryFile "
+                      "or ElasticDictionaryLink, and ElasticDictionaryStore; it is for HTML with "
+                      "the status 200")
         return
     yield Finding(OK, "link", f"{how}: {named}")
-    yield from check_reachable(named, page, policies)
-    content, identifier = yield from examine_dictionary(browser, named, page, destination)
-    if content and identifier is not None:
-        yield from examine_difference(browser, page, plainly, content, identifier, plain)
+    if sources.origin(named) != sources.origin(page.url):
+        yield Finding(PROBLEM, "same origin", f"the dictionary is at {named}", "serve it where the "
+                      "page is: it is for URLs of its own origin only")
+        return
+    dictionary = yield from examine_dictionary(browser, named, page, destination)
+    if dictionary:
+        yield from examine_difference(browser, page, plainly, dictionary, plain)
     yield check_caches(page)
     yield check_front(page)
-
-
-def page_url(text):
-    try:
-        sources.origin(text)
-    except sources.Unusable as problem:
-        raise argparse.ArgumentTypeError(str(problem)) from None
-    return text
 
 
 def address(text):
@@ -361,7 +379,7 @@ def address(text):
 
 
 def add_arguments(parser):
-    parser.add_argument("url", type=page_url, metavar="URL",
+    parser.add_argument("url", type=arguments.url, metavar="URL",
                         help="a page, or a file that is a dictionary for its next release")
     parser.add_argument("--cafile", metavar="FILE",
                         help="certificates of authorities to trust, in place of the system's")
@@ -370,12 +388,29 @@ def add_arguments(parser):
                              "server of many")
 
 
-def run(args):
+def findings(url, context, resolve):
+    """Those of examine(), and why it ended early."""
     found = []
-    for finding in examine(Browser(args.url, args.cafile, args.resolve), args.url):
-        change = f". Change: {finding.change}" if finding.change else ""
-        print(report.plain(f"{finding.verdict:<8} {finding.subject:<18} {finding.seen}{change}"),
-              flush=True)
-        found.append(finding.verdict)
-    print(f"{found.count(PROBLEM)} problems, {found.count(ADVICE)} pieces of advice")
-    return int(PROBLEM in found)
+    try:
+        for finding in examine(Browser(context, resolve), url):
+            found.append(finding)
+    except (failure.Failed, sources.Unusable, ValueError) as problem:
+        return found, str(problem)
+    return found, ""
+
+
+def run(args):
+    context = ssl.create_default_context(cafile=args.cafile)
+    found, problem = unprivileged.call(findings, args.url, context, args.resolve, seconds=SECONDS)
+    if args.cafile:
+        found.append(Finding(ADVICE, "certificate", "--cafile: authorities of your own",
+                             "Chromium uses no dictionary under a certificate that it does not "
+                             "know by itself: take one of a public authority"))
+    for verdict, subject, seen, change in found:
+        change = f". Change: {change}" if change else ""
+        print(report.plain(f"{verdict:<8} {subject:<18} {seen}{change}"))
+    if problem:
+        raise failure.Failed(problem)
+    verdicts = [verdict for verdict, *_ in found]
+    print(f"{verdicts.count(PROBLEM)} problems, {verdicts.count(ADVICE)} pieces of advice")
+    return int(PROBLEM in verdicts)

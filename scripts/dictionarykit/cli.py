@@ -11,12 +11,12 @@ import signal
 import sys
 
 from codeckit import libraries
-from dictionarykit import check, compare, disable, enable, renew, report, sources, status
+from dictionarykit import check, disable, enable, renew, report, sources, status
 from dictionarykit.failure import Failed
 from precompresskit import encoders
 
 COMMANDS = {"enable": enable, "status": status, "renew": renew, "disable": disable,
-            "compare": compare, "check": check}
+            "check": check}
 
 DESCRIPTION = "A compression dictionary (RFC 9842) for a site's pages."
 
@@ -55,7 +55,8 @@ def main(words):
 
 def run(words):
     args = make_parser().parse_args(words)
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
     try:
         check_libraries()
         return args.run(args)
@@ -64,7 +65,7 @@ def run(words):
     except (Failed, sources.Unusable, OSError) as problem:
         status, text = 1, problem
     except KeyboardInterrupt:
-        status, text = 130, "interrupted; nothing was changed"
+        status, text = 130, "interrupted; what was begun is taken back"
     sys.stdout.flush()
     print(f"elastic-dictionary: {text}", file=sys.stderr)
     return status

@@ -1,12 +1,11 @@
 """What two visits to one page have in common: nothing else of it may be in a dictionary."""
 
-import difflib
+import bisect
+import collections
 import re
 
 # Of a page of which more differs, the rest is no typical text either.
 COMMON_LEAST = 0.5  # of its bytes
-# Tokens that are compared one by one; the time grows with their square.
-TOKENS_MOST = 20_000
 
 
 def tokens(body):
@@ -14,28 +13,49 @@ def tokens(body):
     return re.findall(rb"<?[^<]+|<", body)
 
 
-def ends(first, second):
-    """(tokens that both begin with, tokens that both end with)."""
-    most = min(len(first), len(second))
-    begin = 0
-    while begin < most and first[begin] == second[begin]:
-        begin += 1
-    end = 0
-    while end < most - begin and first[-1 - end] == second[-1 - end]:
-        end += 1
-    return begin, end
+def extend(first, second, at, other, step):
+    """How many tokens are equal from these places on, in one direction."""
+    count = 0
+    while 0 <= at < len(first) and 0 <= other < len(second) and first[at] == second[other]:
+        at, other, count = at + step, other + step, count + 1
+    return count
+
+
+def anchors(first, second):
+    """Pairs of places of tokens that both have once, the most that are in order in both."""
+    once = [{token for token, count in collections.Counter(part).items() if count == 1}
+            for part in (first, second)]
+    places = {token: at for at, token in enumerate(second)}
+    pairs = [(at, places[token]) for at, token in enumerate(first)
+             if token in once[0] and token in once[1]]
+    ends, chains, before = [], [], [None] * len(pairs)  # the longest rising row, by patience
+    for number, (_, place) in enumerate(pairs):
+        pile = bisect.bisect_left(ends, place)
+        ends[pile:pile + 1], chains[pile:pile + 1] = [place], [number]
+        before[number] = chains[pile - 1] if pile else None
+    found, number = [], chains[-1] if chains else None
+    while number is not None:
+        found.append(pairs[number])
+        number = before[number]
+    return found[::-1]
 
 
 def common(first, second):
-    """The tokens of `first` that `second` has, too, in the same order."""
+    """The tokens of `first` that `second` has, too, in the same order: what is equal at both ends,
+    and around tokens that either has once. Of n tokens in the order of n log n."""
     if first == second:
         return first
     one, other = tokens(first), tokens(second)
-    begin, end = ends(one, other)
-    middle, others = one[begin:len(one) - end], other[begin:len(other) - end]
-    kept = []
-    if len(middle) <= TOKENS_MOST and len(others) <= TOKENS_MOST:
-        matcher = difflib.SequenceMatcher(None, middle, others, autojunk=False)
-        for block in matcher.get_matching_blocks():
-            kept += middle[block.a:block.a + block.size]
-    return b"".join(one[:begin] + kept + one[len(one) - end:])
+    begin = extend(one, other, 0, 0, 1)
+    rest, others = one[begin:], other[begin:]
+    end = extend(rest, others, len(rest) - 1, len(others) - 1, -1) if rest and others else 0
+    middle, others = rest[:len(rest) - end], others[:len(others) - end]
+    kept, at, place = [], 0, 0  # behind what is taken of either
+    for start, found in anchors(middle, others):
+        if start < at or found < place:
+            continue
+        back = min(extend(middle, others, start - 1, found - 1, -1), start - at, found - place)
+        ahead = extend(middle, others, start, found, 1)
+        kept += middle[start - back:start + ahead]
+        at, place = start + ahead, found + ahead
+    return b"".join(one[:begin] + kept + rest[len(rest) - end:])

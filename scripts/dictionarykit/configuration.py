@@ -1,98 +1,40 @@
-"""The lines for httpd's configuration."""
+"""The lines for httpd's configuration: one file for all sites, made of their state alone."""
 
-import re
-import typing
+import os
 
-from dictionarykit import files, httpd
-
-LIFETIME = 30 * 24 * 3600  # seconds; those who come once a month have it still
+NAME = "elastic-dictionary"  # of the file, without .conf
 
 HEAD = """\
-# By elastic-dictionary, for {site}. It writes this file anew;
-# `elastic-dictionary disable` removes it.
+# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` removes it.
 <IfModule elastic_module>
-"""
-
-END = """\
-</IfModule>
-"""
-
-HEADERS = """\
-<IfModule !headers_module>
-    LoadModule headers_module {path}
-</IfModule>
 """
 
 STORE = """\
 ElasticDictionaryStore "{store}"
 """
 
-# The alias has the names themselves, so that it hides nothing else of any site, and comes before
-# what sends requests to a backend. Who has the dictionary need not be told of it, which would take
-# 80 bytes of each page; pages vary by that field anyway, and other responses shall not.
+# With its port, so that no other origin of the host has a part in it, such as that of plain http.
 SITE = """\
-<IfModule proxy_module>
-    ProxyPassMatch "^{url}({names})$" "!"
-</IfModule>
-AliasMatch "^{url}({names})$" "{folder}/$1"
-<Directory "{folder}">
-    <Files "{pattern}">
-        Require all granted
-        ForceType text/plain
-        ElasticPrecompressed On
-        ElasticDictionary match="/*" match-dest="document"
-        Header set Cache-Control "public, max-age={lifetime}"
-        Header unset Set-Cookie
-        Header always unset Set-Cookie
-    </Files>
-</Directory>
-<If "%{{HTTP_HOST}} =~ m#^{host}(:[0-9]+)?$#i \
-&& req_novary('Available-Dictionary') != '{held}'">
-    ElasticDictionaryLink "{url}{name}"
-</If>
+ElasticDictionaryFile "{path}" match="/*" match-dest="document" host="{host}"
 """
 
 VERSIONED = """\
-<LocationMatch "{location}">
-    ElasticDictionary match="{match}" match-dest="{dest}"
-{lifetime}</LocationMatch>
+<LocationMatch "{rule.location}">
+    ElasticDictionary match="{rule.match}" match-dest="{rule.dest}"
+</LocationMatch>
 """
 
-SET_LIFETIME = """\
-    Header setifempty Cache-Control "public, max-age={lifetime}"{condition}
+END = """\
+</IfModule>
 """
 
 
-class Site(typing.NamedTuple):
-    """What the configuration of a site is made of."""
-
-    site: str  # its URL
-    host: str
-    folder: str  # of its dictionaries
-    url: str  # path of the dictionaries on the site
-    store: str = ""  # to be set; "": it is set elsewhere
-    load_headers: bool = False
-
-
-def of_rule(rule):
-    lifetime = ""
-    if not rule.has_lifetime:
-        condition = f' "expr=%{{QUERY_STRING}} =~ /{rule.query}/"' if rule.query else ""
-        lifetime = SET_LIFETIME.format(lifetime=LIFETIME, condition=condition)
-    return VERSIONED.format(location=rule.location, match=rule.match, dest=rule.dest,
-                            lifetime=lifetime)
-
-
-def text_of(site, names, held, rules):
-    """`names` of dictionaries, of which documents name the first to whom has not sent `held`, its
-    Available-Dictionary; rules of versioned files."""
-    whole = HEAD.format(site=site.site)
-    if site.load_headers:
-        whole += HEADERS.format(path=httpd.HEADERS_MODULE)
-    if site.store:
-        whole += STORE.format(store=site.store)
-    whole += SITE.format(
-        url=site.url, names="|".join(map(re.escape, names)), folder=site.folder,
-        pattern=files.PATTERN, lifetime=LIFETIME, host=re.escape(site.host), name=names[0],
-        held=held)
-    return whole + "".join(map(of_rule, rules)) + END
+def text_of(state, folder):
+    """None: no site has a dictionary."""
+    if not state or not state.sites:
+        return None
+    store = STORE.format(store=state.store) if state.store else ""
+    sites = "".join(SITE.format(path=os.path.join(folder, site.dictionary), host=site.host_port)
+                    for site in state.sites)
+    rules = {VERSIONED.format(rule=rule): None for site in state.sites for rule in site.rules}
+    return HEAD + store + sites + "".join(rules) + END

@@ -1,64 +1,54 @@
-"""The folder of a site's dictionaries. A name never gets another content, so that each may be kept
-by browsers and caches for long."""
+"""Files that are written as a whole."""
 
 import hashlib
 import os
 import re
-import tempfile
-import threading
-import types
 
-from precompresskit import encoders, files, tally as tallies
-
-PATTERN = "site-*.dict*"  # those beside them, too, which httpd sends in their place
-NAME = re.compile(r"site-[0-9a-f]{16}\.dict\Z")
-PRECOMPRESSED = ".br"  # every browser that knows dictionaries takes it
+NAME = re.compile(r"site-[0-9a-f]{32}\.dict\Z")
 
 
 def name_of(content):
-    return f"site-{hashlib.sha256(content).hexdigest()[:16]}.dict"
+    """A name never gets another content."""
+    return f"site-{hashlib.sha256(content).hexdigest()[:32]}.dict"
 
 
-def present(folder):
-    """The names of the dictionaries, the newest first."""
-    names = [name for name in os.listdir(folder) if NAME.match(name)]
-    return sorted(names, key=lambda name: (os.stat(os.path.join(folder, name)).st_mtime_ns, name),
-                  reverse=True)
-
-
-def read(folder, name):
-    with open(os.path.join(folder, name), "rb") as file:
-        return file.read()
-
-
-def replace(path, content):
-    """Writes a file that all may read, as a whole."""
-    handle, temporary = tempfile.mkstemp(prefix=".new-", dir=os.path.dirname(path) or ".")
+def read(path):
+    """None: it is not there."""
     try:
-        with open(handle, "wb") as file:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def temporary_of(path):
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.new")
+
+
+def replace(path, content, mode=0o644):
+    """Writes a file as a whole; what cannot be written is named."""
+    # Of one name, so that what a killed process leaves behind is overwritten by the next.
+    temporary = temporary_of(path)
+    try:
+        remove(temporary)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
             file.write(content)
-            os.fchmod(file.fileno(), 0o644)
+            os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
+    except BaseException as problem:
+        remove(temporary)
+        if isinstance(problem, OSError):
+            raise OSError(problem.errno, problem.strerror, path) from None
         raise
 
 
-def write(folder, content):
-    """The name of the dictionary, which is the newest now, with its precompressed file."""
-    name = name_of(content)
-    path = os.path.join(folder, name)
-    replace(path, content)
-    codecs = encoders.choose_codecs(types.SimpleNamespace(gz=False, br=True, zst=False))
-    files.Maker(codecs, threading.Event()).make_all(path, path, tallies.Tally())
-    return name
-
-
-def prune(folder, keep):
-    """Removes all but the newest and `keep` before it; the names of those that are gone."""
-    gone = present(folder)[1 + keep:]
-    for name in gone:
-        for path in (os.path.join(folder, name + PRECOMPRESSED), os.path.join(folder, name)):
-            if os.path.lexists(path):
-                os.unlink(path)
-    return gone
+def remove(path):
+    """Whether it was there."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True

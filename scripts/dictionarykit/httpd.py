@@ -1,47 +1,35 @@
 """The httpd of this machine: where its configuration is, what it says of itself, its reload."""
 
-import fnmatch
 import os
 import re
 import shlex
 import shutil
 import subprocess
-import typing
 
-from dictionarykit import failure
+from dictionarykit import configuration, failure, sources, state
 
 PROGRAMS = ("apache2ctl", "apachectl", "httpd")
 FOLDERS = ("/etc/apache2", "/etc/httpd")
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"  # where a shell of sudo may not look
 TIMEOUT = 60
-
-# Debian has it without being asked, but not in force; elsewhere it is.
-HEADERS_MODULE = "/usr/lib/apache2/modules/mod_headers.so"
-MODULES = ("elastic_module", "alias_module")
-
-# What lets some addresses see more than others.
-ADDRESS_RULE = re.compile(r"(?i)\s*(require\s+(local|ip|host|forward-dns)\b.*|allow\s+from\s.*)")
-LOCATION = re.compile(r'(?i)\s*<location\s+"?(/[^">]*)"?\s*>')
+LOOPBACK = ("127.0.0.1", "::1")
+EVERYWHERE = ("*", "_default_", "0.0.0.0", "[::]", "::")
 
 
 def path_of(program):
     return shutil.which(program) or shutil.which(program, path=SYSTEM_PATH)
 
 
-class Rule(typing.NamedTuple):
-    where: str
-    text: str
-    location: str  # below which it holds; "" where that is not known
-
-
 class Httpd:
     """`folder` has its configuration, in Debian's layout or with a conf.d."""
 
-    def __init__(self, folder=None, command=None):
+    def __init__(self, folder="", command=""):
+        self.given = command or ""
         self.command = shlex.split(command) if command else [
             path for path in map(path_of, PROGRAMS) if path][:1]
         if not self.command:
             raise failure.Failed("httpd was not found: name its apachectl with --apachectl")
+        state.check_secure(path_of(self.command[0]) or self.command[0])
         folder = folder or os.environ.get("APACHE_CONFDIR") or next(
             filter(os.path.isdir, FOLDERS), FOLDERS[0])
         self.folder = os.path.realpath(folder)
@@ -49,12 +37,18 @@ class Httpd:
         self.is_debian = os.path.isdir(os.path.join(self.folder, "conf-available"))
         if not self.is_debian and not os.path.isdir(os.path.join(self.folder, "conf.d")):
             raise failure.Failed(f"{self.folder} has neither conf-available nor conf.d: name the "
-                                 "folder with --confdir, or use --print")
+                                 "folder with --confdir")
 
-    def conf_of(self, name):
-        """The file for a piece of configuration."""
-        place = "conf-available" if self.is_debian else "conf.d"
-        return os.path.join(self.folder, place, f"{name}.conf")
+    def path(self, place):
+        return os.path.join(self.folder, place, configuration.NAME + ".conf")
+
+    def conf_of(self):
+        """The file for the configuration."""
+        return self.path("conf-available" if self.is_debian else "conf.d")
+
+    def is_switched(self):
+        """Whether httpd reads that file: Debian's has a link to it, and a conf.d is read whole."""
+        return os.path.exists(self.path("conf-enabled" if self.is_debian else "conf.d"))
 
     def run(self, *words):
         """(whether it went well, what was said)."""
@@ -81,29 +75,26 @@ class Httpd:
             raise failure.Failed("httpd does not run")
         self.ask("-k", "graceful")
 
-    def switch(self, name, on):
-        """Whether Debian's httpd reads the file; a conf.d is read as a whole."""
-        if self.is_debian:
-            program = path_of("a2enconf" if on else "a2disconf")
-            good, said = self.run(program or "a2enconf", "-q", *([] if on else ["-f", "-p"]), name)
-            if not good:
-                raise failure.Failed(f"{program or 'a2enconf'} {name} fails:\n{said}")
-
-    def fact(self, pattern):
-        """Of what `-D DUMP_RUN_CFG` says, the group of the pattern."""
-        said = self.ask("-t", "-D", "DUMP_RUN_CFG")
-        found = re.search("(?m)^" + pattern, said)
-        if not found:
-            raise failure.Failed(f"httpd does not say its {pattern.partition(':')[0]}:\n{said}")
-        return found[1]
-
-    def user(self):
-        """The id of the user whom its children run as."""
-        return int(self.fact(r"User: .*\bid=(\d+)"))
+    def switch(self, on):
+        """Has Debian's httpd read the file, or not any more."""
+        link = self.path("conf-enabled")
+        if not self.is_debian or (on and os.path.exists(link)):
+            return
+        program = path_of("a2enconf" if on else "a2disconf") or "a2enconf"
+        if on or os.path.lexists(link) or os.path.lexists(self.conf_of()):
+            good, said = self.run(program, "-q", *([] if on else ["-f", "-p"]), configuration.NAME)
+            if on and not good:
+                raise failure.Failed(f"{program} {configuration.NAME} fails:\n{said}")
+        if not on and os.path.lexists(link):
+            os.unlink(link)
 
     def is_running(self):
+        said = self.ask("-t", "-D", "DUMP_RUN_CFG")
+        found = re.search('(?m)^PidFile: "(.*)"', said)
+        if not found:
+            raise failure.Failed(f"httpd does not say its PidFile:\n{said}")
         try:
-            with open(self.fact('PidFile: "(.*)"'), encoding="ascii") as file:
+            with open(found[1], encoding="ascii") as file:
                 os.kill(int(file.read()), 0)
         except PermissionError:
             return True
@@ -111,48 +102,40 @@ class Httpd:
             return False
         return True
 
-    def modules(self):
-        return set(re.findall(r"\b(\w+_module)\b", self.ask("-M")))
-
-    def files(self):
-        """Those of the configuration that are in force."""
-        said = self.ask("-t", "-D", "DUMP_INCLUDES")
-        return re.findall(r"(?m)^\s*\([*\d]+\)\s+(/.*)$", said)
-
-    def lines(self):
-        """(file:line, text) of all of them."""
-        for name in self.files():
-            with open(name, encoding="utf-8", errors="replace") as file:
-                for number, text in enumerate(file, 1):
-                    yield f"{name}:{number}", text
-
-    def address_rules(self, host):
-        """Rules of the site by which somebody on this machine may see more than a visitor."""
-        found, location = [], ""
-        begin, names = 0, []  # of the virtual host
-        for where, text in self.lines():
-            word, *rest = text.lower().split() or [""]
-            if word.startswith("<virtualhost"):
-                begin, names = len(found), []
-            elif word in ("servername", "serveralias"):
-                names += [re.sub(r"^https?://|:\d+$", "", name) for name in rest]
-            elif word == "</virtualhost>":
-                if names and not any(fnmatch.fnmatch(host.lower(), name) for name in names):
-                    del found[begin:]
-            begins = LOCATION.match(text)
-            if begins:
-                location = begins[1]
-            elif re.match(r"(?i)\s*</location>", text):
-                location = ""
-            rule = ADDRESS_RULE.match(text)
-            if rule and rule[1].strip().lower() != "allow from all":
-                found.append(Rule(where, rule[1].strip(), location))
+    def dump(self):
+        """[{key: values}]: what is in force, of the server and of each virtual host."""
+        found = [{}]
+        for line in self.ask("-t", "-D", "DUMP_ELASTIC").splitlines():
+            key, _, value = line.partition(":")
+            if key == "VirtualHost":
+                found.append({})
+            found[-1].setdefault(key, []).append(value.strip())
+        if "RunDirectory" not in found[0]:
+            raise failure.Failed("httpd does not load mod_elastic, or an old one")
         return found
 
-    def value_of(self, directive, but=""):
-        """(file:line, argument) of a directive outside of the file `but`; None: there is none."""
-        for where, text in self.lines():
-            found = re.match(rf'(?i)\s*{directive}\s+"?([^"\s]+)"?', text)
-            if found and where.rpartition(":")[0] != but:
-                return where, found[1]
-        return None
+    def user(self):
+        """The id of the user whom its children run as."""
+        return int(self.dump()[0]["User"][0].split()[-2])
+
+    def store(self):
+        """The folder of ElasticDictionaryStore; "": there is none."""
+        return self.dump()[0]["ElasticDictionaryStore"][0].partition("\t")[0]
+
+    def run_folder(self):
+        return self.dump()[0]["RunDirectory"][0]
+
+    def served(self):
+        """The paths of ElasticDictionaryFile that are served."""
+        files = [line.split("\t") for host in self.dump() for line in
+                 host.get("ElasticDictionaryFile", ())]
+        return {path for path, url, *_ in files if url}
+
+    def addresses(self, url):
+        """At which this machine may ask for the site."""
+        port, found = sources.origin(url)[2], []
+        for address in " ".join(one.get("VirtualHost", [""])[0] for one in self.dump()).split():
+            name, _, number = address.rpartition(":")
+            if number == str(port):
+                found += LOOPBACK if name in EVERYWHERE else [name.strip("[]")]
+        return tuple(dict.fromkeys(found)) or LOOPBACK

@@ -3,53 +3,38 @@
 import typing
 import urllib.parse
 
-from dictionarykit import (candidates, failure, judge, report, response, sources, versioned, visit)
+from dictionarykit import (candidates, common, exchange, failure, judge, report, response, robots,
+                           sources, versioned, visit)
 
-AGENT = visit.FIELDS["User-Agent"]
+BYTES_MOST = 64 << 20  # of all pages
 
 
 class Order(typing.NamedTuple):
     """Which pages, and how they are asked for."""
 
     site: str
-    reach: visit.Reach
+    reach: exchange.Reach
     accepted: response.Accepted
     most: int  # pages
     rate: float
     seconds: float
     urls: list = []  # of these; or
-    sitemap: str = ""  # or
-    log: str = ""  # an access log, opened as `file`
-    file: object = None
-    without: list = []  # paths of which only some addresses may see what is below
-
-
-class Rules:
-    """Which URLs may be asked for."""
-
-    def __init__(self, robots, order):
-        self.robots, self.without = robots, order.without
-
-    def refusal(self, url):
-        path = urllib.parse.urlsplit(url).path or "/"
-        if not self.robots.can_fetch(AGENT, url):
-            return "robots.txt forbids it"
-        if any(path.startswith(prefix) for prefix in self.without):
-            return "httpd shows it to some addresses only"
-        return None
-
-    def allow(self, url):
-        return not self.refusal(url)
+    sitemap: str = ""
+    before: list = []  # pages of the dictionary in force, which are looked at first
 
 
 def read_robots(visitor, site):
-    """(robots.txt, sitemaps)."""
+    """RFC 9309 §2.3.1: what is not there allows everything, what cannot be had nothing."""
+    url = urllib.parse.urljoin(site, "/robots.txt")
     try:
-        answer = visitor.ask(urllib.parse.urljoin(site, "/robots.txt"), visit.PAGE_MOST)
-    except visit.Refused as problem:
-        raise failure.Failed(f"{site}: {problem}") from None
-    text = answer.body.decode("utf-8", "replace") if answer.status == 200 else ""
-    return sources.of_robots(text)
+        answer = visitor.follow(url, visit.PAGE_MOST, redirects=robots.REDIRECTS_MOST)[1]
+    except exchange.Refused as problem:
+        raise failure.Failed(f"{url}: {problem}") from None
+    if answer.status == 200:
+        return robots.parse(answer.body.decode("utf-8", "replace"), visit.AGENT)
+    if answer.status >= 500 or answer.status < 400:
+        raise failure.Failed(f"{url}: has the status {answer.status}, which forbids everything")
+    return robots.EVERYTHING
 
 
 def of_sitemaps(visitor, sitemaps):
@@ -63,53 +48,74 @@ def of_sitemaps(visitor, sitemaps):
     return sources.unique(pages)
 
 
-def choose(order, visitor, sitemaps):
+def choose(order, visitor):
     """URLs to visit; None: links are to be followed."""
     if order.urls:
         return sources.unique(order.urls)
     if order.sitemap:
         return sources.collect_sitemap(order.sitemap, visitor.fetch)
-    if order.log:
-        paths = sources.read_log(order.log, order.file)
-        return [urllib.parse.urljoin(order.site, path) for path in paths[:3 * order.most]]
-    known = sitemaps or [urllib.parse.urljoin(order.site, "/sitemap.xml")]
+    known = visitor.robots.sitemaps[:sources.SITEMAPS_MOST] or [
+        urllib.parse.urljoin(order.site, "/sitemap.xml")]
     found = of_sitemaps(visitor, known)
     return found if len(found) >= candidates.PAGES_LEAST else None
 
 
-def first_visit(order, visitor, robots, sitemaps):
-    rules = Rules(robots, order)
-    urls = choose(order, visitor, sitemaps)
+def is_allowed(visitor, url):
+    """So that of a sitemap as many pages are taken as are wanted; others are refused by name."""
+    try:
+        return sources.origin(url) == visitor.origin and visitor.robots.allow(url)
+    except sources.Unusable:
+        return False
+
+
+def first_visit(order, visitor):
+    urls = choose(order, visitor)
     if urls is None:
-        return visit.crawl(visitor, order.site, order.accepted, order.most, rules.allow)
-    refused = {url: rules.refusal(url) for url in urls if not rules.allow(url)}
-    urls = [url for url in urls if url not in refused]
-    urls = urls[:order.most] if order.log else sources.spread(urls, order.most)
-    pages, others = visit.visit(visitor, urls, order.accepted)
-    return pages, {**refused, **others}
+        return visit.crawl(visitor, [*order.before, order.site], order.accepted,
+                           order.most + len(order.before))
+    good = [url for url in urls if is_allowed(visitor, url)]
+    bad = [url for url in urls if url not in set(good)][:report.LINES_MOST + 1]
+    chosen = sources.unique(order.before + sources.spread(good, order.most))
+    return visit.visit(visitor, chosen + bad, order.accepted)
+
+
+def within(pages):
+    """As many as are read in the memory that there is for them."""
+    total, found = 0, []
+    for page in pages:
+        total += len(page.whole)
+        if total <= BYTES_MOST:
+            found.append(page)
+    return found
 
 
 def fetch(order):
     """{"pages", "refused"}: each page was fetched twice, and has what both have in common."""
     visitor = visit.Visitor(sources.origin(order.site), order.rate, order.seconds / 2, order.reach)
-    robots, sitemaps = read_robots(visitor, order.site)
-    visitor.pause = max(visitor.pause, float(robots.crawl_delay(AGENT) or 0))
-    pages, refused = first_visit(order, visitor, robots, sitemaps)
+    visitor.robots = read_robots(visitor, order.site)
+    visitor.pause = max(visitor.pause, visitor.robots.delay)
+    pages, refused = first_visit(order, visitor)
     visitor.until = visitor.clock() + order.seconds
-    pages, others = visit.again(visitor, pages, order.accepted)
-    return {"pages": pages, "refused": {**refused, **others}}
+    pages, others = visit.again(visitor, within(pages), order.accepted)
+    return {"pages": pages, "refused": list({**refused, **others}.items())}
 
 
 def figures_of(one, without):
-    """For people and for the state: bytes, heads counted."""
+    """As state.Figures."""
     return {"page": without.page, "page_with": one.page, "transfer": one.transfer,
-            "dictionary": len(one.content), "visit": judge.visit_of(without.page, without.page),
-            "visit_with": judge.visit_of(without.page, one.page)}
+            "dictionary": len(one.content)}
+
+
+def is_gone(content, pages):
+    """Whether a dictionary has text that is on none of the pages."""
+    known = {token for page in pages for token in common.tokens(page.body)}
+    whole = b"\0".join(page.body for page in pages)
+    return any(token not in known and token not in whole for token in candidates.pieces(content))
 
 
 def train(order, pages, largest, spread, previous=None):
-    """{"content", "said", "figures", "held", "rules", "unruled", "previous"}. Its own bytes are
-    spread over so many pages; `previous` is the content of the dictionary in force."""
+    """{"content", "urls", "said", "figures", "held", "rules", "unruled", "previous", "is_gone"}.
+    The decision is for a reader of `spread` pages; `previous` is the dictionary in force."""
     parts = candidates.split(pages)
     without = judge.baseline(parts.held)
     judged = [judge.judge(candidate, parts.held)
@@ -120,8 +126,8 @@ def train(order, pages, largest, spread, previous=None):
     old = previous and judge.judge(candidates.Candidate("the one in force", previous), parts.held)
     visitor = visit.Visitor(sources.origin(order.site), order.rate, order.seconds, order.reach)
     rules, unruled = versioned.find(visitor, pages)
-    return {"content": best.content, "held": [page.url for page in parts.held],
+    return {"content": best.content, "urls": best.urls, "held": [page.url for page in parts.held],
             "said": report.candidates(judged, without, old),
-            "figures": figures_of(best, without), "unruled": unruled,
-            "rules": [(url, rule.has_lifetime) for rule, url in rules],
-            "previous": figures_of(old, without) if old else None}
+            "figures": figures_of(best, without), "rules": rules, "unruled": unruled,
+            "previous": figures_of(old, without) if old else None,
+            "is_gone": bool(previous) and is_gone(previous, pages)}

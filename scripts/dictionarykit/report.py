@@ -37,10 +37,6 @@ def table(rows):
         for cells in texts)
 
 
-def ratio(part, whole):
-    return f"{part / whole:.3f}"
-
-
 def path_of(url):
     parts = urllib.parse.urlsplit(url)
     text = plain((parts.path or "/") + ("?" + parts.query if parts.query else ""))
@@ -48,7 +44,8 @@ def path_of(url):
 
 
 def refusals(refused):
-    lines = [plain(f"not used: {url}: {reason}") for url, reason in refused.items()]
+    """Of pairs (URL, reason)."""
+    lines = [plain(f"not used: {url}: {reason}") for url, reason in refused]
     more = len(lines) - LINES_MOST
     return "\n".join(lines[:LINES_MOST] + ([f"... and {more} more"] if more > 0 else []))
 
@@ -61,7 +58,8 @@ def candidates(judged, without, old=None):
              if all(one.page < other.page for other in ordered[:at])]
     for one in shown + ([old] if old else []):
         rows.append([one.name, len(one.content), one.transfer, one.page,
-                     ratio(one.page, without.page), str(judge.pays_from(one, without) or "never")])
+                     f"{one.page / without.page:.3f}",
+                     str(judge.pays_from(without.page, one.page, one.transfer) or "never")])
     return table(rows)
 
 
@@ -73,28 +71,19 @@ def pages(taken):
     return table(rows)
 
 
-def gain(part, whole):
-    return f"{100 * (1 - part / whole):.0f} %"
+def change(share):
+    """Of a part that is saved."""
+    return f"{abs(100 * share):.1f} % {'less' if share >= 0 else 'more'}"
 
 
-def verdict(figures):
-    visit, visit_with = figures["visit"], figures["visit_with"]
-    return (f"A visit of {judge.VISIT} pages takes {visit_with:,.0f} bytes with the dictionary and "
-            f"{visit:,.0f} without (brotli 5),\n{gain(visit_with, visit)} less, headers counted; "
-            f"each page after the first takes {gain(figures['page_with'], figures['page'])} less.\n"
-            f"The dictionary takes {figures['transfer']:,} bytes, once in 30 days, when the "
-            "browser is idle.")
-
-
-def releases(names, bodies, found, plain, cpu):
-    """What a file makes of others: {coding: sizes} and shares of CPU time, beside {level: sizes}
-    of brotli."""
-    rows = [["file", "bytes", *(f"br {level}" for level in plain), *found,
-             *(f"of br {level}" for level in plain), "CPU of gzip 6"]]
-    first = next(iter(found.values()))
-    for at, name in enumerate(names):
-        rows.append([name, len(bodies[at]), *(sizes[at] for sizes in plain.values()),
-                     *(sizes[at] for sizes in found.values()),
-                     *(ratio(first[at], sizes[at]) for sizes in plain.values()),
-                     f"{cpu[at]:.2f}"])
-    return table(rows)
+def verdict(figures, pages):
+    """What a reader of so many pages gets; figures as state.Figures."""
+    each = figures.page, figures.page_with, figures.transfer
+    whole, saved = judge.reader(*each, pages), judge.gain(*each, pages)
+    since = judge.pays_from(*each)
+    return (f"A reader of {pages} pages gets {whole:,.0f} bytes with the dictionary, its own "
+            f"{figures.transfer:,} counted,\nand {pages * figures.page:,.0f} without (brotli 5): "
+            f"{change(saved)}. Each page after the first takes\n"
+            f"{change(1 - figures.page_with / figures.page)}. "
+            + (f"From page {since} on the dictionary has paid for itself." if since
+               else "The dictionary never pays for itself."))

@@ -1,5 +1,8 @@
-"""Whether a page may be in a dictionary, which is public, or why not."""
+"""Responses: whether a page may be in a dictionary, which is public, or why not; what a browser
+reads of fields."""
 
+import email.utils
+import re
 import typing
 
 TYPES = ("text/html", "application/xhtml+xml")
@@ -61,3 +64,37 @@ def refusal(response, accepted):
     if response.values("content-encoding"):
         return "is encoded, though not asked for"
     return None if response.body else "is empty"
+
+
+LINK = re.compile(r'<([^<>]*)>((?:[^"<,]|"(?:[^"\\]|\\.)*")*)')
+LINK_REL = re.compile(r';\s*rel\s*=\s*"?([^";,]*)', re.I)
+
+
+def linked(values):
+    """The URLs of dictionaries in Link (RFC 8288)."""
+    found = []
+    for url, parameters in LINK.findall(", ".join(values)):
+        rel = LINK_REL.search(re.sub(r'title\s*=\s*"[^"]*"', "", parameters))
+        if rel and "compression-dictionary" in rel[1].lower().split():
+            found.append(url)
+    return found
+
+
+def date(text):
+    try:
+        return email.utils.parsedate_to_datetime(text).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def lifetime(answer):
+    """For how many seconds from now a browser may keep it; None: nothing says so."""
+    control = answer.values("cache-control")
+    if directives(control) & {"no-store", "no-cache"}:
+        return 0
+    age = re.search(r"(?i)\bmax-age\s{0,9}=\s{0,9}\"?([0-9]{1,10})", ",".join(control))
+    if not age and not answer.values("expires"):
+        return None
+    until, sent, since = ("".join(answer.values(name)[:1]) for name in ("expires", "date", "age"))
+    whole = int(age[1]) if age else date(until) - date(sent)
+    return max(int(whole) - (int(since) if re.fullmatch("[0-9]{1,10}", since) else 0), 0)

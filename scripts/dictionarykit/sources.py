@@ -1,33 +1,21 @@
-"""Which URLs to visit: from the command line, a file, a sitemap or an access log."""
+"""Which URLs to visit: from a file, a sitemap, or links."""
 
-import collections
-import gzip
-import html
-import io
-import ipaddress
+import encodings.idna  # pylint: disable=unused-import  # a child may not be able to read it
 import re
 import urllib.parse
-import urllib.robotparser
+import xml.parsers.expat
 import zlib
 
 # Sitemaps hold 50,000 URLs at most (sitemaps.org), and an index as many sitemaps.
 SITEMAP_MOST = 50 << 20  # bytes, uncompressed
+URLS_MOST = 50_000
 SITEMAPS_MOST = 20  # that an index leads to
-
-# Paths of a log that are counted: more than any site's that matter, few enough for the memory.
-PATHS_MOST = 200_000
+DEPTH_MOST = 8  # of elements
+PIECE = 1 << 16
 
 ORIGIN_PORTS = {"http": 80, "https": 443}
+HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?\Z|[0-9a-f:.]*:[0-9a-f:.]*\Z")
 
-# Of the common and the combined format, and of those that begin with the virtual host: what is
-# before the time, the method, the target, the status.
-LOG_LINE = re.compile(r'^([^\[]+) \[[^]]*\] "([A-Z]+) (\S+) HTTP/[\d.]+" (\d{3}) ')
-
-# Addresses that ask for a page of a log before it counts as public.
-CLIENTS_LEAST = 5
-
-LINK_TAG = re.compile(r"<a\s[^>]*>", re.IGNORECASE)
-LINK_TARGET = re.compile(r"""\shref\s*=\s*(["'])?(.*?)(?(1)\1|[\s>])""", re.IGNORECASE | re.DOTALL)
 # Applications that have no other URLs: MediaWiki, WordPress, DokuWiki. Links of theirs that do
 # something have further arguments.
 PAGE_QUERIES = ("id", "p", "page", "page_id", "title")
@@ -40,15 +28,27 @@ class Unusable(Exception):
 
 
 def origin(url):
-    """(scheme, host, port); Unusable where it is no URL of http or https."""
+    """(scheme, host, port); Unusable where it is no URL of http or https, or names a user."""
+    if not url.isprintable():
+        raise Unusable("a URL has no control characters")
     try:
         parts = urllib.parse.urlsplit(url)
         port = parts.port
-    except ValueError as problem:
+        host = (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
+    except ValueError as problem:  # UnicodeError is one
         raise Unusable(f"{url}: {problem}") from None
-    if parts.scheme not in ORIGIN_PORTS or not parts.hostname:
+    if parts.scheme not in ORIGIN_PORTS or not HOST.match(host):
         raise Unusable(f"{url}: an http or https URL is needed")
-    return parts.scheme, parts.hostname, port or ORIGIN_PORTS[parts.scheme]
+    if "@" in parts.netloc:
+        raise Unusable("give the URL without a name or password of a user")
+    return parts.scheme, host, port or ORIGIN_PORTS[parts.scheme]
+
+
+def host_field(url):
+    """The host of a URL, with its port if that is not the scheme's."""
+    scheme, host, port = origin(url)
+    name = f"[{host}]" if ":" in host else host
+    return name if port == ORIGIN_PORTS[scheme] else f"{name}:{port}"
 
 
 def unique(urls):
@@ -69,103 +69,73 @@ def spread(urls, count):
     return [urls[number * len(urls) // count] for number in range(count)]
 
 
-def unpacked(body):
-    """A sitemap's text; it may be a .gz file."""
-    if body.startswith(b"\x1f\x8b"):
-        decoder = zlib.decompressobj(31)
+def pieces(body):
+    """A sitemap's text, of which a .gz file has no more than a sitemap may have."""
+    if not body.startswith(b"\x1f\x8b"):
+        yield body
+        return
+    decoder, total = zlib.decompressobj(31), 0
+    while not decoder.eof and total < SITEMAP_MOST and body:
+        piece = decoder.decompress(body, PIECE)
+        body = decoder.unconsumed_tail
+        total += len(piece)
+        yield piece
+
+
+class Enough(Exception):
+    """No more of a sitemap is read."""
+
+
+class Sitemap:
+    """The <loc>s of a sitemap, read until it ends or is broken."""
+
+    def __init__(self, body):
+        self.path, self.text = [], ""
+        self.pages, self.sitemaps = [], []
+        parser = xml.parsers.expat.ParserCreate()
+        parser.StartElementHandler, parser.EndElementHandler = self.begin, self.end
+        parser.CharacterDataHandler = self.characters
+        parser.StartDoctypeDeclHandler = self.begin  # entities may grow without bounds
         try:
-            body = decoder.decompress(body, SITEMAP_MOST)
-        except zlib.error as problem:
-            raise Unusable(f"the sitemap is no gzip file: {problem}") from None
-    return body.decode("utf-8", "replace")
+            for piece in pieces(body):
+                parser.Parse(piece)
+        except (xml.parsers.expat.ExpatError, zlib.error, Enough):
+            pass
 
+    def begin(self, name, *more):
+        if len(more) > 1 or len(self.path) == DEPTH_MOST or len(self.pages) == URLS_MOST:
+            raise Enough
+        self.path.append(name.rpartition(":")[2])
+        self.text = ""
 
-def of_sitemap(text):
-    """(URLs of pages, URLs of further sitemaps)."""
-    found = [html.unescape(url) for url in re.findall(r"<loc>\s*([^<]*?)\s*</loc>", text)]
-    return ([], found) if "<sitemapindex" in text else (found, [])
+    def characters(self, text):
+        if self.path[-1] == "loc" and len(self.text) < PIECE:
+            self.text += text
+
+    def end(self, _):
+        kind = {"url": self.pages, "sitemap": self.sitemaps}.get("".join(self.path[-2:-1]))
+        if self.path.pop() == "loc" and kind is not None:
+            kind.append(self.text.strip())
 
 
 def collect_sitemap(url, fetch):
-    """All pages of a sitemap, or of those that an index names. `fetch` gets the body of a URL."""
-    pages, sitemaps = of_sitemap(unpacked(fetch(url)))
-    for sitemap in sitemaps[:SITEMAPS_MOST]:
-        pages += of_sitemap(unpacked(fetch(sitemap)))[0]
+    """All pages of a sitemap, or of those that an index names and that are there. `fetch` gets the
+    body of a URL."""
+    first = Sitemap(fetch(url))
+    pages = first.pages
+    for sitemap in first.sitemaps[:SITEMAPS_MOST]:
+        try:
+            pages += Sitemap(fetch(sitemap)).pages
+        except Unusable:
+            continue
     if not pages:
         raise Unusable(f"{url}: no <loc> of a page is in it")
     return unique(pages)
 
 
-def of_robots(text):
-    """(robots.txt, the sitemaps that it names)."""
-    robots = urllib.robotparser.RobotFileParser()
-    robots.parse(text.splitlines())
-    return robots, robots.site_maps() or []
-
-
-def is_page_query(query):
-    """Whether it names a page, and asks for nothing else."""
-    name, equals, _ = query.partition("=")
-    return not query or (equals and "&" not in query and name in PAGE_QUERIES)
-
-
-def of_links(url, text):
-    """URLs of the pages, perhaps, to which links of a page lead."""
-    found = []
-    for tag in LINK_TAG.findall(text):
-        href = LINK_TARGET.search(tag)
-        if not href or "nofollow" in tag:
-            continue
-        try:
-            link = urllib.parse.urljoin(url, html.unescape(href[2].strip())).partition("#")[0]
-            parts = urllib.parse.urlsplit(link)
-            origin(link)
-        except (ValueError, Unusable):
-            continue
-        if is_page_query(parts.query) and not NO_PAGE.search(parts.path):
-            found.append(link)
-    return unique(found)
-
-
-def client_of(before):
-    """The client's address, of what stands before the time; None for a user who had logged in,
-    and for an address of the inside."""
-    words = before.split()
-    if len(words) < 3 or words[-1] != "-":
-        return None
-    try:
-        return words[-3] if ipaddress.ip_address(words[-3]).is_global else None
-    except ValueError:
-        return words[-3]  # a name
-
-
-def of_log(lines):
-    """Paths that were asked for, the most wanted first.
-
-    What fewer than CLIENTS_LEAST addresses of the internet asked for is left out, and so are URLs
-    with a query: either may be meant for one person.
-    """
-    wanted = collections.Counter()
-    seen = collections.defaultdict(set)  # the first clients of each path
-    for line in lines:
-        match = LOG_LINE.match(line)
-        if not match or match[2] != "GET" or match[4] != "200":
-            continue
-        client, path = client_of(match[1]), match[3]
-        if client is None or not path.startswith("/") or "?" in path:
-            continue
-        if path in wanted or len(wanted) < PATHS_MOST:
-            wanted[path] += 1
-            if len(seen[path]) < CLIENTS_LEAST:
-                seen[path].add(client)
-    return [path for path, _ in wanted.most_common() if len(seen[path]) >= CLIENTS_LEAST]
-
-
-def read_log(name, file):
-    """Of an access log that was opened, for only root may."""
-    opened = gzip.open(file) if name.endswith(".gz") else file
-    paths = of_log(io.TextIOWrapper(opened, encoding="utf-8", errors="replace"))
-    if not paths:
-        raise Unusable(f"{name}: no page was asked for by {CLIENTS_LEAST} addresses of the "
-                       "internet")
-    return paths
+def is_page(url):
+    """Whether the URL of a link may be a page's, and asks for nothing else."""
+    parts = urllib.parse.urlsplit(url)
+    name, equals, _ = parts.query.partition("=")
+    is_query = not parts.query or (equals and "&" not in parts.query and name in PAGE_QUERIES)
+    return bool(is_query) and not NO_PAGE.search(parts.path)

@@ -1,6 +1,5 @@
 """Weekly renewal: systemd's timer, which packages bring without turning it on, or cron."""
 
-import contextlib
 import os
 import shlex
 import subprocess
@@ -40,7 +39,7 @@ def cron_line():
 
 def turn_on(folder):
     """What was done. Only for the folder where `renew` looks by itself."""
-    if folder != state.default_folder() or os.geteuid() != 0:
+    if folder != state.FOLDER or os.geteuid() != 0:
         return f"{NONE} --out {shlex.quote(folder)}"
     if systemctl("enable", "--now"):
         return f"It is renewed once a week, by systemd's {UNIT}."
@@ -52,11 +51,10 @@ def turn_on(folder):
 
 
 def turn_off(folder):
-    if folder == state.default_folder() and os.geteuid() == 0:
+    if folder == state.FOLDER and os.geteuid() == 0:
         systemctl("disable", "--now")
         systemctl("clean", "--what=state")  # when it last fired
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(CRON, CRON_FILE))
+        files.remove(os.path.join(CRON, CRON_FILE))
 
 
 def status():

@@ -5,12 +5,15 @@ import base64
 import json
 import os
 import pwd
+import resource
 import signal
 import sys
 
 from dictionarykit import failure, report, sources
 
 USER = "nobody"
+MEMORY = 2 << 30  # bytes of a child's addresses
+SECONDS = 3600  # of a child's life, unless it has a limit of its own
 
 
 def packed(value):
@@ -41,11 +44,19 @@ def answer(function, arguments, uid):
         return {"value": function(*arguments)}
     except (failure.Failed, sources.Unusable, OSError) as problem:
         return {"failed": str(problem)}
+    except MemoryError:
+        return {"failed": f"more than {MEMORY >> 20} MB of memory would be needed"}
+    except Exception as problem:  # pylint: disable=broad-except
+        return {"failed": f"{type(problem).__name__}: {problem}"}
 
 
-def child(writer, function, arguments, uid):
+def child(writer, function, arguments, uid, seconds):
     status = 1
     try:
+        # The kernel ends it, whatever it does then.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(seconds) + 1)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         sent = json.dumps(answer(function, arguments, uid), default=packed)
         sys.stdout.flush()
         with open(writer, "w", encoding="ascii") as file:
@@ -57,15 +68,16 @@ def child(writer, function, arguments, uid):
         os._exit(status)
 
 
-def call(function, *arguments, uid=None):
-    """What it returns, of lists, dicts, text, numbers and bytes; tuples come as lists. Failed where
-    it raises that, Unusable or OSError. `uid`: the user; None: USER."""
+def call(function, *arguments, uid=None, seconds=SECONDS):
+    """What it returns, of lists, dicts with names of our own, text, numbers and bytes; tuples come
+    as lists. Failed where it raises that, Unusable or OSError, or lives longer than these seconds.
+    `uid`: the user; None: USER."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
         os.close(reader)
-        child(writer, function, arguments, uid)
+        child(writer, function, arguments, uid, seconds)
     os.close(writer)
     try:
         with open(reader, encoding="ascii") as file:
@@ -74,7 +86,9 @@ def call(function, *arguments, uid=None):
         os.kill(pid, signal.SIGTERM)
         raise
     finally:
-        os.waitpid(pid, 0)
+        status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        raise failure.Failed(f"it took more than {seconds:.0f} seconds")
     if not said:
         raise failure.Failed("the process without privileges has ended early")
     found = json.loads(said, object_hook=unpacked)

@@ -1,21 +1,16 @@
 """Pages as a visitor without cookies gets them: one after another, slowly, from one origin."""
 
-import http.client
-import ipaddress
-import socket
-import ssl
 import time
 import typing
-import urllib.parse
 
-from dictionarykit import common, response, sources
+from dictionarykit import common, exchange, markup, response, robots, sources
+from dictionarykit.exchange import Refused
 
 PAGE_MOST = 1 << 20  # bytes; larger ones are rare, and have their own way to be fast
 REDIRECTS_MOST = 3
-TIMEOUT = 20  # seconds without a byte
-REDIRECTS = (301, 302, 303, 307, 308)
-FIELDS = {"User-Agent": "elastic-dictionary", "Accept": "text/html, */*;q=0.5",
-          "Accept-Encoding": "identity"}
+KNOWN_MOST = 50_000  # URLs that links lead to
+AGENT = "elastic-dictionary"
+FIELDS = {"User-Agent": AGENT, "Accept": "text/html, */*;q=0.5", "Accept-Encoding": "identity"}
 
 
 class Page(typing.NamedTuple):
@@ -25,70 +20,20 @@ class Page(typing.NamedTuple):
     head: int = 0  # bytes of its header
 
 
-class Reach(typing.NamedTuple):
-    """How the site is reached; the defaults are those of the tests' own sites."""
-
-    address: str = ""  # instead of what the name resolves to
-    context: object = None  # of TLS
-    port: int = 0  # instead of the site's own
-
-
-def check_address(host, port):
-    """Unusable where the name leads to an address of the inside: access rules such as `Require
-    local` let that see more than visitors see."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as problem:
-        raise sources.Unusable(f"{host}: {problem.strerror}") from None
-    for address in (info[4][0] for info in found):
-        inside = not ipaddress.ip_address(address.partition("%")[0]).is_global
-        if inside and host not in ("localhost", address):
-            raise sources.Unusable(
-                f"{host} is {address} here, which is no address of the internet: httpd's access "
-                "rules may let it see more than visitors see. Give the address by which visitors "
-                "come with --address")
-
-
-class Connection(http.client.HTTPConnection):
-    """To an address, under the site's name."""
-
-    def __init__(self, origin, reach):
-        scheme, host, port = origin
-        super().__init__(host, port, timeout=TIMEOUT)
-        self.context = scheme == "https" and (reach.context or ssl.create_default_context())
-        self.at = (reach.address or host, reach.port or port)
-        self.default_port = sources.ORIGIN_PORTS[scheme]
-
-    def connect(self):
-        self.sock = socket.create_connection(self.at, self.timeout)
-        if self.context:
-            self.sock = self.context.wrap_socket(self.sock, server_hostname=self.host)
-
-
-class Refused(Exception):
-    """Why there is no page."""
-
-
-def target_of(url):
-    """Path and query, as they go over the wire."""
-    parts = urllib.parse.urlsplit(url)
-    text = (parts.path or "/") + ("?" + parts.query if parts.query else "")
-    return urllib.parse.quote(text, safe="%/:=&?~#+!$,;'@()*[]|")
-
-
 class Visitor:
     """Asks for pages of one origin, `rate` times a second at most, and stops after `seconds`.
 
     `clock` and `sleep` are those of the module time unless a test has others.
     """
 
-    def __init__(self, origin, rate, seconds, reach=Reach(), clock=time.monotonic,
+    def __init__(self, origin, rate, seconds, reach=exchange.Reach(), clock=time.monotonic,
                  sleep=time.sleep):
         self.origin, self.reach = origin, reach
         self.pause = 1 / rate
         self.clock, self.sleep = clock, sleep
         self.until = clock() + seconds
         self.next = clock()
+        self.robots = robots.EVERYTHING
 
     def wait(self):
         """Until the next request may go out."""
@@ -100,59 +45,32 @@ class Visitor:
             self.sleep(start - now)
         self.next = start + self.pause
 
-    def read(self, answer, most):
-        body = bytearray()
-        while True:
-            piece = answer.read1(1 << 16)
-            if not piece:
-                break
-            body += piece
-            if len(body) > most:
-                raise Refused(f"has more than {most} bytes")
-            if self.clock() >= self.until:
-                raise Refused("came too slowly")
-        if answer.length:
-            raise Refused("breaks off")
-        return bytes(body)
-
     def ask(self, url, most, fields=FIELDS):
         """The response; `most` bytes of body at most."""
-        if sources.origin(url) != self.origin:
-            raise Refused("is of another origin")
         self.wait()
-        connection = Connection(self.origin, self.reach)
-        try:
-            connection.request("GET", target_of(url), headers=fields)
-            answer = connection.getresponse()
-            found = tuple((name.lower(), value) for name, value in answer.getheaders())
-            return response.Response(answer.status, found, self.read(answer, most))
-        except ssl.SSLError as problem:
-            reason = getattr(problem, "verify_message", "") or problem.reason
-            raise Refused(f"no connection: {reason}") from None
-        except (OSError, http.client.HTTPException) as problem:
-            raise Refused(f"no response: {problem or type(problem).__name__}") from None
-        finally:
-            connection.close()
+        return exchange.get(url, self.reach, fields, most, self.until - self.clock())
 
-    def follow(self, url, accepted, most):
+    def follow(self, url, most, accepted=response.Accepted(), redirects=REDIRECTS_MOST):
         """(the URL to which redirects lead, its response)."""
-        for _ in range(REDIRECTS_MOST + 1):
+        for _ in range(redirects + 1):
+            if sources.origin(url) != self.origin:
+                raise Refused("is of another origin")
+            if not self.robots.allow(url):
+                raise Refused("robots.txt forbids it")
             answer = self.ask(url, most)
-            places = answer.values("location")
-            if answer.status not in REDIRECTS or not places:
+            found = exchange.redirect_of(url, answer)
+            if not found:
                 return url, answer
             reason = response.header_refusal(answer, accepted)
             if reason:
                 raise Refused(reason)
-            url = urllib.parse.urljoin(url, places[0]).partition("#")[0]
-            if sources.origin(url) != self.origin:
-                raise Refused(f"leads to another site, {url}")
+            url = found
         raise Refused("redirects again and again")
 
     def fetch(self, url, most=sources.SITEMAP_MOST):
         """The body of a sitemap."""
         try:
-            answer = self.follow(url, response.Accepted(), most)[1]
+            answer = self.follow(url, most)[1]
         except Refused as problem:
             raise sources.Unusable(f"{url}: {problem}") from None
         if answer.status != 200:
@@ -162,7 +80,7 @@ class Visitor:
 
 def take(visitor, url, accepted, pages):
     """The page behind a URL; Refused where it is none, or one of `pages`, {body: page}."""
-    found, answer = visitor.follow(url, accepted, PAGE_MOST)
+    found, answer = visitor.follow(url, PAGE_MOST, accepted)
     reason = response.refusal(answer, accepted)
     if reason:
         raise Refused(reason)
@@ -198,9 +116,9 @@ def again(visitor, pages, accepted):
     return found, refused
 
 
-def crawl(visitor, start, accepted, most, allowed):
-    """As visit(), of the pages to which links lead from `start`."""
-    pages, refused, waiting, known = {}, {}, [start], {start}
+def crawl(visitor, starts, accepted, most):
+    """As visit(), of the pages to which links lead from `starts`."""
+    pages, refused, waiting, known = {}, {}, list(starts), set(starts)
     while waiting and len(pages) < most and len(known) - len(waiting) < 3 * most:
         url = waiting.pop(0)
         try:
@@ -209,8 +127,9 @@ def crawl(visitor, start, accepted, most, allowed):
             refused[url] = str(problem)
             continue
         pages[page.body] = page
-        for link in sources.of_links(page.url, page.body.decode("utf-8", "replace")):
-            if link not in known and sources.origin(link) == visitor.origin and allowed(link):
+        for link in markup.Markup(page.url, page.body).links:
+            if link not in known and len(known) < KNOWN_MOST and sources.is_page(link) \
+                    and sources.origin(link) == visitor.origin:
                 known.add(link)
                 waiting.append(link)
     return list(pages.values()), refused

@@ -12,8 +12,8 @@ import threading
 import pytest
 
 from codeckit import dictionaries
-from dictionarykit import (arguments, candidates, cli, common, configuration, failure, files, judge,
-                           renew, report, response, sources, state, versioned, visit)
+from dictionarykit import (candidates, cli, common, enable, exchange, failure, files, judge, making,
+                           renew, report, response, robots, sources, state, stranger, visit)
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
@@ -33,9 +33,7 @@ def page(seed):
 
 
 def parsed(words_):
-    args = cli.make_parser().parse_args(words_)
-    arguments.check(args)
-    return args
+    return cli.make_parser().parse_args(words_)
 
 
 def run(*arguments_, **options):
@@ -58,6 +56,8 @@ ODD = {
     "/away": (302, {"Location": "http://elsewhere.invalid/"}, b""),
     "/circle": (302, {"Location": "/circle"}, b""),
     "/broken": (200, {"Content-Type": "text/html", "Content-Length": "100000"}, b"short"),
+    "/nowhere": (302, {"Location": "//[bad"}, b""),
+    "/denied": (403, {"Content-Type": "text/html"}, page("denied")),
 }
 
 
@@ -108,7 +108,7 @@ class Clock:
 
 def visitor_of(site, rate=1000, seconds=1000):
     clock = Clock()
-    return visit.Visitor(sources.origin(site.url), rate, seconds, visit.Reach(), clock,
+    return visit.Visitor(sources.origin(site.url), rate, seconds, exchange.Reach(), clock,
                          clock.sleep), clock
 
 
@@ -116,7 +116,8 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
     visitor, _ = visitor_of(site)
     paths = ["/page/1", *ODD, "/page/4?a=b c"]
     other = "http://localhost:1/"
-    pages, refused = visit.visit(visitor, [site.url + path for path in paths] + [other],
+    pages, refused = visit.visit(visitor, [site.url + path for path in paths] + [
+        other, "https://[bad/"],
                                  response.Accepted())
     assert [one.url.removeprefix(site.url) for one in pages] == ["/page/1", "/page/2",
                                                                  "/page/4?a=b c"]
@@ -129,7 +130,9 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
         "/again": f"is the same as {site.url}/page/1", "/login": "sets the cookie sid",
         "/away": "leads to another site, http://elsewhere.invalid/",
         "/circle": "redirects again and again",
-        "/broken": "breaks off",
+        "/broken": "breaks off", "/nowhere": "leads to what is no URL",
+        "/denied": "has the status 403",
+        "https://[bad/": "https://[bad/: Invalid IPv6 URL",
         other: "is of another origin"}
     assert not any("Cookie" in fields or "Authorization" in fields for _, fields in site.asked)
     assert "/page/4?a=b%20c" in [path for path, _ in site.asked]
@@ -191,20 +194,18 @@ def test_trained_content_has_no_header_of_zstds():
     assert dictionaries.train([b"a"], 8192) is None
 
 
+def as_pages(bodies):
+    return [visit.Page(f"https://a/{at}", body, body) for at, body in enumerate(bodies)]
+
+
 def test_the_most_typical_page_comes_first_and_stands_last():
     odd = [words(f"odd {n}", 300).encode() for n in range(3)]
-    typical = page("typical")
-    made = list(candidates.join([*odd, typical], [page(n) for n in range(3)], 1 << 20))
+    typical, probes = page("typical"), as_pages(page(n) for n in range(3))
+    made = list(candidates.join(as_pages([*odd, typical]), probes, 1 << 20))
     assert made[0].name == "1 page" and made[0].content == typical
+    assert made[0].urls == ("https://a/3",)
     assert all(one.content.endswith(typical) for one in made)
-    assert not list(candidates.join([typical], [page(1)], 100))
-
-
-def test_shared_text_has_what_pages_have_in_common_and_no_more():
-    bodies = [page(n) for n in range(8)]
-    [shared] = candidates.share(bodies, 1 << 20)
-    assert shared.content == f"</title><nav>{TEMPLATE}</nav>".encode()
-    assert not list(candidates.share(bodies, 100))
+    assert not list(candidates.join(as_pages([typical]), probes, 100))
 
 
 def test_pages_of_one_template_are_far_smaller():
@@ -212,19 +213,19 @@ def test_pages_of_one_template_are_far_smaller():
     without = judge.baseline(parts.held)
     judged_ = [judge.judge(one, parts.held) for one in candidates.make(parts, 512 << 10)]
     names = [one.name for one in judged_]
-    assert {"1 page", "text of 1/2 of them", "trained, 8 KB"} <= set(names)
+    assert {"1 page", "trained, 8 KB"} <= set(names)
     best = judge.best(judged_, without, 100)
-    assert best.page < 0.5 * without.page
-    assert all(judge.saved(best, without, 100) >= judge.saved(one, without, 100)
-               for one in judged_)
+    assert best.page < 0.5 * without.page and best.urls
+    assert all(judge.reader(without.page, best.page, best.transfer, 100)
+               <= judge.reader(without.page, one.page, one.transfer, 100) for one in judged_)
 
 
 def judged(name, page_, transfer):
     return judge.Judged(name, b"", transfer, {"dcz": [page_ - 1, page_ + 1]})
 
 
-def test_a_visit_counts_its_first_page_and_heads():
-    assert judge.visit_of(100, 40) == 100 + 9 * 40
+def test_a_reader_gets_the_first_page_as_it_was_and_the_dictionary_and_heads():
+    assert judge.reader(100, 40, 500, 10) == 100 + 9 * 40 + 500
     one = visit.Page("u", b"x", b"x" * 1000, 300)
     without = judge.baseline([one])
     with_it = judge.judge(candidates.Candidate("c", b"x" * 100), [one])
@@ -232,29 +233,80 @@ def test_a_visit_counts_its_first_page_and_heads():
 
 
 def test_from_which_page_on_a_dictionary_pays():
-    without = judge.Baseline([90, 110])
     # The third page: two pages saved 60 each, which is less than 150; with the fourth it is more.
-    assert judge.pays_from(judged("one", 40, 150), without) == 4
-    assert judge.pays_from(judged("none", 100, 1), without) is None
+    assert judge.pays_from(100, 40, 150) == 4
+    assert judge.pays_from(100, 100, 1) is None
+
+
+@pytest.mark.parametrize("transfer, pages, said, fine", [
+    (10_000, 10, "55.0 % more", False), (10_000, 20, "2.5 % more", False),
+    (10_000, 40, "23.8 % less", True), (100, 10, "44.0 % less", True),
+    (4300, 20, "26.0 % less", True)])
+def test_a_dictionary_is_refused_by_the_sum_with_its_own_bytes(transfer, pages, said, fine):
+    """A first visit of ten pages with 10 KB of dictionary took more than without it, and was said
+    to take less."""
+    figures = state.Figures(1000, 500, transfer, 3 * transfer)
+    assert said in report.verdict(figures, pages)
+    options = state.Options(spread=pages)
+    if fine:
+        enable.check_gain(figures, options)
+    else:
+        with pytest.raises(failure.Failed, match=f"would get {said} .* has to save 5 %"):
+            enable.check_gain(figures, options)
+
+
+def test_the_decision_is_for_a_reader_of_twenty_pages():
+    assert parsed(["enable", "https://a/"]).spread == 20
+    assert "From page 12 on" in report.verdict(state.Figures(1000, 500, 5000, 1), 20)
+    assert "never pays" in report.verdict(state.Figures(1000, 1000, 5000, 1), 20)
 
 
 def test_the_best_counts_its_own_transfer():
     without = judge.Baseline([100])
     small, large = judged("small", 60, 50), judged("large", 20, 4000)
     assert judge.best([small, large], without, 100).name == "large"
-    assert judge.best([small, large], without, 50).name == "small"
+    assert judge.best([small, large], without, 20).name == "small"
     assert judge.best([], without, 100) is None
 
 
 DAY = 24 * 3600
 
 
+def made(page_, previous=100, is_gone=False):
+    figures = [state.Figures(200, one, 1, 1) for one in (page_, previous)]
+    return {"figures": figures[0], "previous": figures[1], "is_gone": is_gone}
+
+
 @pytest.mark.parametrize("page_, age, reason", [
     (97, DAY, "3.0 % less"), (97.1, DAY, None), (97.1, 22 * DAY, None),
-    (97.1, 23 * DAY, "about to expire"), (120, 23 * DAY, "about to expire")])
+    (97.1, 23 * DAY, "about to expire"), (120, 23 * DAY, "about to expire"),
+    (97.1, -DAY, "about to expire")])  # a state of the future
 def test_a_renewal_is_better_or_due(page_, age, reason):
-    found = renew.reason_for({"page_with": page_}, {"page_with": 100}, age)
+    found = renew.reason_for(made(page_), age)
     assert found is reason is None or reason in found
+    assert renew.reason_for(made(page_), age, now=True)
+
+
+def test_each_piece_of_a_dictionary_can_be_looked_for_on_pages():
+    pages = as_pages([b"<p>one two three<b>four<i>Kim</i>", b"<p>five six seven<b>eight"])
+    content = b"two three" + b"ve six sev" + b"<p>five six seven" + b"<b>four"
+    found = candidates.cut(content, pages)
+    assert found.replace(candidates.CUT, b"") == content and found.count(candidates.CUT) == 1
+    assert not making.is_gone(found, pages)
+    assert making.is_gone(found, pages[1:]) and making.is_gone(found, pages[:1])
+    made_ = list(candidates.make(candidates.split(pages_of(24)), 64 << 10))
+    assert any("trained" in one.name for one in made_)
+    assert not any(making.is_gone(one.content, pages_of(24)) for one in made_)
+    assert making.is_gone(made_[-1].content, pages_of(24)[:3])
+
+
+def test_a_renewal_leaves_out_what_is_not_on_the_site_any_more():
+    assert "not on these pages" in renew.reason_for(made(100, is_gone=True), DAY)
+    pages = as_pages(page(n) for n in range(8))
+    kept = pages[0].body + pages[3].body
+    assert not making.is_gone(kept, pages)
+    assert not making.is_gone(kept[7:-5], pages)  # as training cuts it
+    assert making.is_gone(kept, pages[:3])
 
 
 # --- what two visits have in common
@@ -264,14 +316,11 @@ def test_a_renewal_is_better_or_due(page_, age, reason):
     (b"<p>a<p>b", b"<p>a<p>b", b"<p>a<p>b"),
     (b"<p>a<i>nonce1<p>b", b"<p>a<i>nonce2<p>b", b"<p>a<p>b"),
     (b"<p>a<u>x<u>y<p>b", b"<p>a<u>y<p>b", b"<p>a<u>y<p>b"),
+    (b"<i>1<b>a<td><td><b>c<i>2", b"<i>3<b>a<td><td><b>c<i>4", b"<b>a<td><td><b>c"),
+    (b"<i>1<b>a<b>c<b>d<i>2", b"<i>3<b>d<b>a<b>c<i>4", b"<b>a<b>c"),
     (b"<p>a", b"<p>a<p>b", b"<p>a"), (b"x", b"y", b""), (b"", b"y", b"")])
 def test_what_differs_is_left_out(first, second, same):
     assert common.common(first, second) == same
-
-
-def test_what_is_too_long_to_compare_is_left_out():
-    first = b"".join(b"<p>%d" % n for n in range(common.TOKENS_MOST + 10))
-    assert common.common(b"<a>" + first + b"<b>", b"<a><x>" + first[:-3] + b"<y><b>") == b"<a><b>"
 
 
 def test_a_page_that_is_another_one_each_time_is_left_out(site):
@@ -290,43 +339,19 @@ def test_a_page_that_is_another_one_each_time_is_left_out(site):
 # --- what is written
 
 
-def test_a_dictionary_is_named_by_its_hash_and_has_a_precompressed_file(tmp_path):
-    name = files.write(tmp_path, page(1))
-    assert files.NAME.match(name) and name[5:21] == hashlib.sha256(page(1)).hexdigest()[:16]
+def test_a_dictionary_is_named_by_its_hash(tmp_path):
+    name = files.name_of(page(1))
+    assert files.NAME.match(name) and name[5:37] == hashlib.sha256(page(1)).hexdigest()[:32]
+    files.replace(str(tmp_path / name), page(1))
     assert (tmp_path / name).stat().st_mode & 0o777 == 0o644
-    assert sorted(path.name for path in tmp_path.iterdir()) == [name, f"{name}.br"]
-    brotli = pytest.importorskip("brotli")
-    assert brotli.decompress((tmp_path / f"{name}.br").read_bytes()) == page(1)
-
-
-def test_the_oldest_are_removed_and_nothing_else(tmp_path):
-    names = [files.write(tmp_path, page(n)) for n in range(4)]
-    (tmp_path / "site-other.dict").write_text("")
-    assert files.present(tmp_path) == names[::-1]
-    files.write(tmp_path, page(0))  # is the newest again
-    assert files.prune(tmp_path, 1) == [names[2], names[1]]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        ["site-other.dict", names[0], f"{names[0]}.br", names[3], f"{names[3]}.br"])
-
-
-def test_the_configuration_names_the_dictionaries():
-    site_ = configuration.Site("https://www.a.b/", "www.a.b", "/f", "/d/", "/s", True)
-    rule = versioned.rule_of("https://www.a.b/x/app.0a1b2c3d.js")
-    text = configuration.text_of(site_, ["site-2.dict", "site-1.dict"], ":a/=:", [rule])
-    for part in ('AliasMatch "^/d/(site\\-2\\.dict|site\\-1\\.dict)$" "/f/$1"', "max-age=",
-                 'ElasticDictionaryLink "/d/site-2.dict"', 'ElasticDictionaryStore "/s"',
-                 r"m#^www\.a\.b(:[0-9]+)?$#i", "!= ':a/=:'", "LoadModule headers_module",
-                 'match="/x/app.*.js" match-dest="script"'):
-        assert part in text
-    site_ = site_._replace(store="", load_headers=False)
-    text = configuration.text_of(site_, ["site-2.dict"], "", [])
-    assert "Store" not in text and "LoadModule" not in text
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("words_", [
-    [], ["a"], ["ftp://a/"], ["https://a/", "--url", "d"], ["https://a/", "--rate", "x"],
-    ["https://a/", "--store", '"'], ["https://a/", "--pages", "x", "--log", "y"],
-    ["https://a/", "--out", '/a"b']])
+    [], ["a"], ["ftp://a/"], ["https://a/", "--spread", "1"], ["https://a/", "--rate", "x"],
+    ["https://a/", "--store", '"'], ["https://a/", "--pages", "x", "--sitemap", "https://a/"],
+    ["https://a/", "--out", '/a"b'], ["https://a/", "--out", "/a\nb"], ["https://a\n/"],
+    ["https://user:password@a/"], ["https://a/\nInclude"], ["http://www.example.org/"]])
 def test_wrong_usage(words_, capsys):
     with pytest.raises(SystemExit) as ended:
         parsed(["enable", *words_])
@@ -334,7 +359,7 @@ def test_wrong_usage(words_, capsys):
 
 
 def test_https_is_needed_but_on_this_machine():
-    with pytest.raises(failure.Failed, match="https only"):
+    with pytest.raises(SystemExit):
         parsed(["enable", "http://www.example.org/"])
     assert parsed(["enable", "http://localhost:8080/"]).site == "http://localhost:8080/"
 
@@ -342,23 +367,113 @@ def test_https_is_needed_but_on_this_machine():
 # --- all of it
 
 
-def made_of(site, folder, *more, count=12):
-    (folder / "pages").write_text("\n".join(
-        [f"{site.url}/page/{n}" for n in range(count)] + [f"{site.url}/cookie"]))
-    return run("enable", site.url, "--print", "--pages", folder / "pages", "--out", folder / "out",
-               "--rate", 1000, *more)
+def order_of(site, urls=(), **more):
+    options = state.Options(rate=1000, **more)
+    return enable.order_of(site.url + "/", options, exchange.Reach())._replace(urls=list(urls))
 
 
-def test_a_dictionary_is_made_and_printed(site, tmp_path):
-    done = made_of(site, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert f"not used: {site.url}/cookie: sets the cookie sid" in done.stdout
-    folder = tmp_path / "out" / state.name_of(sources.origin(site.url))
-    [name] = files.present(folder)
-    assert f'ElasticDictionaryLink "/dictionaries/{name}"' in done.stdout
-    assert "A visit of 10 pages takes" in done.stdout
+def fetched(site, *more, count=12):
+    return making.fetch(order_of(
+        site, [f"{site.url}/page/{n}" for n in range(count)] + [f"{site.url}/cookie", *more]))
+
+
+def test_pages_are_fetched_twice_and_a_dictionary_is_made_of_them(site, capsys):
+    order = order_of(site, [f"{site.url}/page/{n}" for n in range(12)] + [f"{site.url}/cookie"])
+    pages = enable.fetch(order)
+    assert f"not used: {site.url}/cookie: sets the cookie sid" in capsys.readouterr().out
+    made_ = enable.train(order, pages, state.Options())
+    assert TEMPLATE[:40].encode() in made_["content"] and made_["figures"].page_with > 0
+    assert set(made_["urls"]) <= {page_.url for page_ in pages} and made_["previous"] is None
     asked = [path for path, _ in site.asked]
     assert asked.count("/page/3") == 2 and asked[0] == "/robots.txt"
+    enable.check_gain(made_["figures"], state.Options())
+    again = enable.train(order, pages, state.Options(), made_["content"])
+    assert not again["is_gone"] and again["previous"] == again["figures"]
+
+
+@pytest.mark.parametrize("line", ["base64", "https://[bad/", "/relative", "https://a b/"])
+def test_one_bad_line_of_a_list_is_refused_by_name(site, line):
+    found = fetched(site, line)
+    assert len(found["pages"]) == 12
+    assert [line] == [url for url, reason in found["refused"] if "/cookie" not in url and reason]
+
+
+def with_odd(site, odd, **more):
+    """What is fetched while these paths have these responses."""
+    before = dict(ODD)
+    ODD.update(odd)
+    try:
+        return making.fetch(order_of(site, **more))
+    finally:
+        ODD.clear()
+        ODD.update(before)
+
+
+HTML = {"Content-Type": "text/html"}
+
+
+def linking(*paths):
+    return (200, HTML, (page("/") + "".join(f'<a href="{path}">' for path in paths).encode()))
+
+
+def urls_of(site, found):
+    return {page_.url.removeprefix(site.url) for page_ in found["pages"]}
+
+
+@pytest.mark.parametrize("robots_, said", [
+    ((503, {}, b""), "503, which forbids everything"),
+    ((302, {"Location": "/robots.txt"}, b""), "redirects again and again"),
+    ((302, {"Location": "http://elsewhere.invalid/"}, b""), "leads to another site")])
+def test_robots_txt_that_cannot_be_had_forbids_everything(site, robots_, said):
+    with pytest.raises(failure.Failed, match=said):
+        with_odd(site, {"/robots.txt": robots_})
+    assert {path for path, _ in site.asked} == {"/robots.txt"}
+
+
+def test_nothing_is_read_of_who_does_not_take_the_visitor_for_a_stranger(site, tmp_path):
+    class Server:
+        def run_folder(self):
+            return str(tmp_path)
+
+    file = tmp_path / stranger.FILE
+    with stranger.Stranger(Server(), ("127.0.0.1",), None) as reach:
+        token = reach.fields["Elastic-Visitor"]
+        assert file.read_text() == (
+            f"elastic-visitor 1\nsha256 {hashlib.sha256(token.encode()).hexdigest()}\n")
+        assert file.stat().st_mode & 0o777 == 0o644
+        with pytest.raises(failure.Failed, match="robots.txt: .*not take the visitor for a stran"):
+            making.fetch(order_of(site)._replace(reach=reach))
+    assert not file.exists()
+    assert [fields["Elastic-Visitor"] for _, fields in site.asked] == [token]
+    assert "fields={}" in str(stranger.plain(reach))
+
+
+def test_robots_txt_is_obeyed_behind_redirects(site):
+    found = with_odd(site, {
+        "/robots.txt": (301, {"Location": "/r1"}, b""), "/r1": (302, {"Location": "/r2"}, b""),
+        "/r2": (200, {}, b"User-agent: *\nAllow: /\nDisallow: /secret/\nDisallow: /*hidden/\n"),
+        "/sitemap.xml": (404, {}, b""), "/": linking("/secret/x", "/page/7", "/a/hidden/x", "/to"),
+        "/to": (302, {"Location": "/secret/y"}, b"")})
+    assert urls_of(site, found) == {"/", "/page/7"}
+    asked = {path for path, _ in site.asked}
+    assert "/to" in asked and not any("secret" in path or "hidden" in path for path in asked)
+
+
+def test_no_robots_txt_allows_everything(site):
+    found = with_odd(site, {"/robots.txt": (404, {}, b""), "/sitemap.xml": (404, {}, b""),
+                            "/": linking("/page/7", "//[bad", "/img.png")})
+    assert urls_of(site, found) == {"/", "/page/7"}
+
+
+def test_a_broken_sitemap_of_an_index_leaves_the_others(site):
+    locs = "".join(f"<url><loc>{site.url}/page/{n}</loc></url>" for n in range(9))
+    index = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in ("x", "good"))
+    found = with_odd(site, {
+        "/robots.txt": (404, {}, b""), "/x": (500, {}, b""),
+        "/good": (200, {}, f"<urlset>{locs}<url><loc>https://[bad/</loc></url></urlset>".encode()),
+        "/sitemap.xml": (200, {}, f"<sitemapindex>{index}</sitemapindex>".encode())})
+    assert len(found["pages"]) == 9
+    assert [url for url, _ in found["refused"]] == ["https://[bad/"]
 
 
 ESCAPED = {
@@ -367,26 +482,25 @@ ESCAPED = {
 }
 
 
-def test_what_a_site_sends_does_not_control_the_terminal(site, tmp_path):
+def test_what_a_site_sends_does_not_control_the_terminal(site):
+    odd = {path: (302 if "Location" in fields else 200, fields, page(path))
+           for path, fields in ESCAPED.items()}
+    odd["/coded"] = (200, {**HTML, "Content-Encoding": "\x1b[31m"}, b"x")
     before = dict(ODD)
-    ODD.update({path: (302 if "Location" in fields else 200, fields, page(path))
-                for path, fields in ESCAPED.items()})
-    odd = "/\x1b[8m?\u202e"
-    ODD["/%1B[8m?%E2%80%AE"] = (500, {}, b"")
-    ODD["/coded"] = (200, {"Content-Type": "text/html", "Content-Encoding": "\x1b[31m"}, b"x")
-    (tmp_path / "pages").write_text("\n".join(
-        [site.url + path for path in (*ESCAPED, odd, "/page/1")]))
+    ODD.update(odd)
     try:
-        few = run("enable", site.url, "--print", "--pages", tmp_path / "pages")
         checked = run("check", site.url + "/coded")
+        found = making.fetch(order_of(site, [site.url + path for path in ESCAPED]))
     finally:
         ODD.clear()
         ODD.update(before)
-    for done, lines_ in ((few, 4), (checked, 0)):
-        said = done.stdout + done.stderr
-        assert done.returncode == 1 and "\\x1b" in said
+    stream = io.StringIO()
+    print(report.refusals(found["refused"]), file=report.Screen(stream))
+    assert checked.returncode == 1
+    for said in (checked.stdout + checked.stderr, stream.getvalue()):
+        assert "\\x1b" in said
         assert all(one.isprintable() or one == "\n" for one in said), repr(said)
-        assert len(re.findall("(?m)^not used: ", said)) == lines_, said
+    assert len(re.findall("(?m)^not used: ", stream.getvalue())) == len(ESCAPED)
 
 
 @pytest.mark.parametrize("text, shown", [
@@ -394,45 +508,19 @@ def test_what_a_site_sends_does_not_control_the_terminal(site, tmp_path):
     ("\x9b\u2028\u202e\udc9b", "\\x9b\\u2028\\u202e\\udc9b")])
 def test_a_line_for_a_terminal(text, shown):
     assert report.plain(text) == shown
-    assert report.refusals({"/x": text}) == "not used: /x: " + shown
+    assert report.refusals([("/x", text)]) == "not used: /x: " + shown
     stream = io.StringIO()
     print("first\n\t" + text.replace("\n", "").replace("\t", ""), file=report.Screen(stream))
     assert stream.getvalue() == "first\n\t" + shown.replace("\\n", "").replace("\\t", "") + "\n"
 
 
 def test_too_few_pages(site, tmp_path):
-    done = made_of(site, tmp_path, count=7)
-    assert done.returncode == 1 and "can be used: 7" in done.stderr
-    assert "--accept-cookie" in done.stderr
-    assert not (tmp_path / "out").exists()
+    urls = [f"{site.url}/page/{n}" for n in range(7)] + [f"{site.url}/cookie"]
+    with pytest.raises(failure.Failed, match="can be used: 7.*--accept-cookie"):
+        enable.fetch(order_of(site, urls))
     (tmp_path / "pages").write_text("# none\n")
-    done = run("enable", site.url, "--print", "--pages", tmp_path / "pages")
-    assert done.returncode == 1 and "no URL is in it" in done.stderr
-    done = run("enable", "https://127.0.0.1:9/", "--print")
-    assert done.returncode == 1 and "https://127.0.0.1:9/: no response" in done.stderr
-
-
-def test_pages_that_have_little_in_common(site, tmp_path):
-    ODD.update({f"/page/{n}": (200, {"Content-Type": "text/html"}, (
-        f"<title>{words(n, 400)}").encode()) for n in range(12)})
-    try:
-        done = made_of(site, tmp_path)
-    finally:
-        for n in range(12):
-            del ODD[f"/page/{n}"]
-    assert done.returncode == 1 and "a dictionary has to save 10 %" in done.stderr
-
-
-def test_a_release_is_shown_beside_brotli(tmp_path):
-    for name, seed in (("app.1.js", 1), ("app.\x1b2.js", 2)):
-        (tmp_path / name).write_text(words("script", 2000) + words(seed, 20))
-    done = run("compare", tmp_path / "app.1.js", tmp_path / "app.\x1b2.js")
-    assert done.returncode == 0, done.stderr
-    head, row = done.stdout.splitlines()
-    assert head.split()[:6] == ["file", "bytes", "br", "5", "br", "11"]
-    assert head.endswith("CPU of gzip 6")
-    cells = row.replace(",", "").split()
-    assert cells[0] == "app.\\x1b2.js" and int(cells[4]) < 0.1 * int(cells[3])
+    with pytest.raises(failure.Failed, match="no URL is in it"):
+        order_of(site, pages=str(tmp_path / "pages"))
 
 
 def test_tables_are_of_equal_columns():

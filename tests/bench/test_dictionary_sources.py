@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from dictionarykit import response, sources
+from dictionarykit import markup, response, sources
 
 
 # --- which URLs
@@ -15,7 +15,10 @@ def test_urls_of_a_file_and_each_once():
     assert sources.unique([*lines, "https://a/y"]) == ["https://a/x", "https://a/y"]
 
 
-@pytest.mark.parametrize("url", ["ftp://a/", "/path", "https://", "https://a:b/", "https://[a/"])
+@pytest.mark.parametrize("url", [
+    "ftp://a/", "/path", "https://", "https://a:b/", "https://[a/", "https://a\n/",
+    "https://a/\x1b",
+    "https://u:p@a/", "https://u@a/", "https://a b/", 'https://a"/', "https://-/"])
 def test_a_url_that_is_none(url):
     with pytest.raises(sources.Unusable):
         sources.origin(url)
@@ -23,15 +26,25 @@ def test_a_url_that_is_none(url):
 
 def test_an_origin_has_its_default_port():
     assert sources.origin("https://a/x") == sources.origin("https://A:443") == ("https", "a", 443)
+    assert sources.origin("https://b\u00fccher.example/")[1] == "xn--bcher-kva.example"
+    assert [sources.host_field(url) for url in ("https://A/", "http://a:81/", "https://[::1]:8443/")
+            ] == ["a", "a:81", "[::1]:8443"]
+
+
+NAMESPACE = b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" ' \
+            b'xmlns:image="i">'
 
 
 def test_a_sitemap_and_an_index():
     bodies = {
-        "i": b"<sitemapindex><sitemap><loc> a </loc></sitemap><sitemap><loc>b</loc></sitemap>",
-        "a": b"<urlset><url><loc>https://h/?x=1&amp;y=2</loc></url><url><loc>https://h/2</loc>",
-        "b": gzip.compress(b"<urlset><url><loc>https://h/2</loc></url></urlset>")}
+        "i": b"<sitemapindex><sitemap><loc> a </loc></sitemap><sitemap><loc>b</loc></sitemap>"
+             b"<sitemap><loc>c</loc></sitemap></sitemapindex>",
+        "a": NAMESPACE + b"<url><loc>https://h/?x=1&amp;y=2</loc><image:image><image:loc>"
+             b"https://h/i</image:loc></image:image></url><url><loc><![CDATA[https://h/2]]></loc>"
+             b"</url>",
+        "b": gzip.compress(b"<urlset><url><loc>https://h/2</loc></url></urlset>"), "c": b"broken"}
     assert sources.collect_sitemap("i", bodies.get) == ["https://h/?x=1&y=2", "https://h/2"]
-    for broken in (b"<urlset/>", b"\x1f\x8bnothing"):
+    for broken in (b"<urlset/>", b"\x1f\x8bnothing", b""):
         with pytest.raises(sources.Unusable):
             sources.collect_sitemap("x", {"x": broken}.get)
 
@@ -41,45 +54,15 @@ def test_pages_of_a_sitemap_are_spread():
     assert sources.spread([1, 2], 3) == [1, 2]
 
 
-def line(path, client="20.0.0.1", user="-", method="GET", status=200, before=""):
-    return (f'{before}{client} - {user} [23/Nov/2026:10:00:00 +0000] "{method} {path} HTTP/1.1" '
-            f'{status} 1234 "-" "Browser"')
-
-
-def lines(path, count=5, network="20.0.0", **more):
-    return [line(path, f"{network}.{n}", **more) for n in range(count)]
-
-
-LOG = [
-    *lines("/most", 6), *lines("/some", before="www.example.org:443 "),
-    *lines("/few", 4), line("/few"), *lines("/inside", network="10.0.0"),
-    *lines("/query?token=1"), *lines("/posted", method="POST"), *lines("/gone", status=404),
-    *lines("/user", user="jo"), *lines("http://other/"), "nonsense", "",
-]
-
-
-def test_the_most_wanted_pages_of_a_log():
-    """That five addresses of the internet asked for, without a query."""
-    assert sources.of_log(LOG) == ["/most", "/some"]
-
-
-def test_a_log_may_be_compressed(tmp_path):
-    name = tmp_path / "access.log.gz"
-    name.write_bytes(gzip.compress("\n".join(LOG).encode()))
-    with open(name, "rb") as file:
-        assert sources.read_log(str(name), file) == ["/most", "/some"]
-    (tmp_path / "log").write_text("\n".join(lines("/few", 4)))
-    with open(tmp_path / "log", "rb") as file, pytest.raises(sources.Unusable, match="5 addresses"):
-        sources.read_log("log", file)
-
-
 def test_links_that_may_lead_to_pages():
-    text = """<a href="/a#top">a</a> <A class=x HREF='b?id=start'>b</A>
+    text = b"""<a href="/a#top">a</a> <A class=x HREF='b?id=start'>b</A>
         <a href="c?id=1&do=edit">c</a>
         <a href="d.pdf">d</a> <a rel="nofollow" href="/e">e</a> <a href="mailto:x">f</a>
         <a href="//h/g.html">g</a> <a href="?sort=up">h</a> <a name="x">i</a>
-        <a href="http://[">j</a> <a href=k/ class=x>k</a> <a href=/l>l</a>"""
-    assert sources.of_links("https://h/x/", text) == [
+        <a href="http://[">j</a> <a href=k/ class=x>k</a> <a href=/l>l</a>
+        <!-- <a href="/m"> --> <script>"<a href='/n'>"</script>"""
+    found = markup.Markup("https://h/x/", text).links
+    assert [url for url in found if sources.is_page(url)] == [
         "https://h/a", "https://h/x/b?id=start", "https://h/g.html", "https://h/x/k/",
         "https://h/l"]
 

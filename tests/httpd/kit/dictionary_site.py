@@ -43,22 +43,28 @@ class Site:
         self.server, self.port, self.ca = server, port, ca
         self.root = server.root
         self.out, self.store = self.root / "out", self.root / "store"
-        self.url = f"https://{HOST}:{port}"
+        self.url = self.url_of(HOST)
         self.more = []  # words of `enable`
         self.environ = {}
 
-    def run(self, command, *words_, code=0, answer=""):
-        """What it said."""
-        words_ = [self.url + "/"] * (command == "enable") + [*map(str, words_)]
+    def url_of(self, host):
+        return f"https://{host}:{self.port}"
+
+    def run(self, command, *words_, code=0, answer="", host=HOST, log=None):
+        """What it said; `log`: a file that has it before the command has ended."""
+        words_ = [f"{self.url_of(host)}/"] * (command == "enable") + [*map(str, words_)]
         if command == "enable":
-            words_ += ["--address", "127.0.0.1", "--cafile", self.ca, "--store", self.store,
-                       "--rate", "1000", *self.more]
-        done = subprocess.run(
-            [env.PYTHON, SCRIPT, command, *words_, "--out", self.out], input=answer, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
-            env={**os.environ, **self.environ})
-        assert done.returncode == code, done.stdout
-        return done.stdout
+            words_ += ["--cafile", self.ca, "--store", self.store, "--rate", "1000",
+                       "--spread", "1000", *self.more]
+        log = log or self.root / f"said-{command}"
+        with open(log, "wb") as file:
+            done = subprocess.run(
+                [env.PYTHON, SCRIPT, command, *words_, "--out", self.out], input=answer.encode(),
+                stdout=file, stderr=subprocess.STDOUT, timeout=300, check=False,
+                env={**os.environ, **self.environ})
+        said = log.read_text()
+        assert done.returncode == code, said
+        return said
 
     def get(self, path, ae="gzip, br, zstd", dictionary=b"", host=HOST, **more):
         fields = {"Host": f"{host}:{self.port}"}
@@ -74,8 +80,9 @@ class Site:
 
     def link(self, path="/0.html", host=HOST):
         """The dictionary that pages name; None: they name none."""
-        found = re.findall(r'^<(/dictionaries/[^>]*)>; rel="compression-dictionary"$',
-                           self.get(path, host=host).headers.get("Link", ""))
+        found = re.findall(
+            r'^<(/\.well-known/elastic-dictionary/[0-9a-f]{32})>; rel="compression-dictionary"$',
+            self.get(path, host=host).headers.get("Link", ""))
         return found[0] if found else None
 
     def shown(self):
@@ -84,14 +91,14 @@ class Site:
         found = re.search("(?s)<h2>Dictionaries</h2>(.*?)<table>", text)
         return found and html.unescape(found[1]).strip()
 
-    def dictionary(self, url):
-        answer = self.get(url)
+    def dictionary(self, url, host=HOST):
+        answer = self.get(url, host=host)
         assert answer.status == 200, answer
         assert answer.headers["Use-As-Dictionary"] == 'match="/*", match-dest=("document")'
         return answer.body
 
     def state(self):
-        return json.loads((self.out / f"{HOST}_{self.port}" / "state.json").read_text())
+        return json.loads((self.out / "state.json").read_text())["sites"][0]
 
 
 def files_of(*folders):

@@ -1,0 +1,194 @@
+"""From one state to another, as a whole: files, configuration, httpd's reload, a check. Whatever
+ends it, an error, a signal or a full disk, all is as before; after kill -9 the next command sees
+to that, by the journal, which has the state that was before.
+
+What is on the disk follows from a state: the configuration is made of it, and dictionaries have
+names of their content. So to take something back is to put the previous state in force.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+
+from dictionarykit import configuration, failure, files, httpd, state, timer
+
+JOURNAL = "before.json"
+# What the journal has beyond its text. Given up first, it makes room for what is taken back where
+# the disk is full.
+ROOM = 64 << 10
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """Signals come after it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def remove_store(path):
+    """httpd's children may write to it meanwhile."""
+    for _ in range(3):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class Place:
+    """The folder of states and dictionaries, and the httpd that they are for."""
+
+    def __init__(self, folder, server):
+        self.folder, self.server = folder, server
+        self.is_broken = False  # the configuration already, for reasons of others
+        self.file, self.journal = (os.path.join(folder, name) for name in (state.FILE, JOURNAL))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def read(self):
+        return state.read(self.file) or state.State(self.server.folder, self.server.given)
+
+    def make_store(self, wanted):
+        if wanted.sites and wanted.made_store and not os.path.isdir(wanted.store):
+            os.makedirs(wanted.store, mode=0o700)
+            if os.geteuid() == 0:
+                os.chown(wanted.store, self.server.user(), -1)
+
+    def apply(self, wanted):
+        """Puts a state in force; httpd that does not run reads it when it starts."""
+        text, conf = configuration.text_of(wanted, self.folder), self.server.conf_of()
+        if text is None:
+            self.server.switch(False)
+            files.remove(conf)
+        else:
+            self.make_store(wanted)
+            if files.read(conf) != text.encode():
+                files.replace(conf, text.encode())
+            self.server.switch(True)
+        try:
+            if not self.server.is_running():
+                return
+            self.server.configtest()
+        except failure.Failed as problem:
+            if not self.is_broken:
+                raise
+            print(f"httpd's configuration was broken before, and httpd is not reloaded:\n{problem}")
+            return
+        self.server.reload()
+
+    def take_back(self):
+        """The state that the journal has is in force again, as far as httpd reloads."""
+        before, after = state.read(self.journal), self.read()
+        os.truncate(self.journal, len(files.read(self.journal).rstrip()))
+        state.write(self.file, before)
+        try:
+            self.apply(before)
+        except failure.Failed as problem:
+            print(f"httpd was not reloaded: {problem}")
+        if after.made_store and not before.sites:
+            remove_store(after.store)
+        os.unlink(self.journal)
+        self.sweep(before)
+
+    def repair(self):
+        """Takes back what a killed command has left behind."""
+        if os.path.exists(self.journal):
+            print("An earlier command was ended in its midst: what it did is taken back.",
+                  flush=True)
+            with uninterrupted():
+                self.take_back()
+
+    def sweep(self, known):
+        """Removes what belongs to no site; all of it where there is none."""
+        names = {site.dictionary for site in known.sites}
+        for name in os.listdir(self.folder):
+            is_dictionary = files.NAME.match(name.removesuffix(".br"))
+            if is_dictionary and name.removesuffix(".br") not in names or name.endswith(".new"):
+                files.remove(self.path(name))
+        files.remove(files.temporary_of(self.server.conf_of()))
+        if known.sites:
+            return
+        timer.turn_off(self.folder)
+        if known.made_store:
+            remove_store(known.store)
+        files.remove(self.file)
+        with contextlib.suppress(OSError):
+            files.remove(self.path(state.LOCK))
+            os.rmdir(self.folder)
+
+    def change(self, after, content=None, check=lambda: None):
+        """Puts `after` in force, with the content of a new dictionary; what `check` returns, which
+        raises Failed where it does not work."""
+        before, has_begun = self.read(), False
+        try:
+            state.write(self.journal, before, ROOM)
+            has_begun = True
+            state.write(self.file, after)
+            if content is not None:
+                files.replace(self.path(files.name_of(content)), content)
+            self.apply(after)
+            seen = check()
+            os.unlink(self.journal)
+        except BaseException:
+            with uninterrupted():
+                if os.path.exists(self.journal):
+                    self.undo()
+                elif not has_begun:
+                    self.sweep(before)
+            raise
+        self.sweep(after)
+        return seen
+
+    def undo(self):
+        try:
+            self.take_back()
+        except OSError as problem:
+            raise failure.Failed(f"{problem}: what was begun is not taken back. Mend that, and run "
+                                 "`elastic-dictionary status`, which does it") from None
+
+    def leave(self):
+        """Leaves nothing behind where no site has a dictionary."""
+        if os.path.isdir(self.folder) and not os.path.exists(self.journal):
+            self.sweep(self.read())
+
+    def undo(self):
+        try:
+            self.take_back()
+        except OSError as problem:
+            raise failure.Failed(f"{problem}: what was begun is not taken back. Mend that, and run "
+                                 "`elastic-dictionary status`, which does it") from None
+
+    def leave(self):
+        """Leaves nothing behind where no site has a dictionary."""
+        if os.path.isdir(self.folder) and not os.path.exists(self.journal):
+            self.sweep(self.read())
+
+    def is_other_text(self):
+        """Whether the configuration is not the one that the state makes."""
+        text = configuration.text_of(self.read(), self.folder)
+        return (text or "").encode() != files.read(self.server.conf_of())
+
+    def note(self, known):
+        """Writes what changes nothing of what is in force."""
+        state.write(self.file, known)
+
+
+def open_place(folder, server):
+    """Under the folder's lock, and as no killed command has left it."""
+    state.check_secure(folder)
+    state.lock(folder)
+    place = Place(folder, server)
+    place.repair()
+    return place
+
+
+def of_folder(folder):
+    """With the httpd that its state names; Failed where no site has a dictionary."""
+    state.check_secure(folder)
+    for name in (JOURNAL, state.FILE):
+        known = state.read(os.path.join(folder, name))
+        if known and (known.sites or name == JOURNAL):
+            return open_place(folder, httpd.Httpd(known.confdir, known.apachectl))
+    raise failure.Failed(f"No site has a dictionary in {folder}")
