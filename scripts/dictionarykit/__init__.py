@@ -11,6 +11,7 @@ fields         what a browser reads of fields
 common         two visits to a page -> what may be in a dictionary
 visit          the pages, as a visitor without cookies gets them
 candidates     pages -> those held back, and dictionaries to try
+pieces         what of a dictionary is on pages
 judge          dictionaries and the pages held back -> what a reader gets, and which is best
 report         the tables
 files          files that are written as a whole

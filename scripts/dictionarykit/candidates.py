@@ -5,15 +5,12 @@ import math
 import typing
 
 from codeckit import dictionaries
-from dictionarykit import common
 
 PAGES_LEAST = 8  # so that two are held back, and two lead the choice of others
 KB = 1024
 TRAINED_SIZES = tuple(part * KB << bits for bits in range(1, 12) for part in (2, 3))  # 4 KB, 6 ...
 # A dictionary that is trained of less than this times its size is mostly a copy of its pages.
 TRAINING_LEAST = 3
-CUT = b"\x01"
-SEARCHED = 4 << 20  # bytes of pages that are searched for the places of cuts
 SEARCH_LEVEL = 3  # takes half as long, and finds the same pages
 
 
@@ -83,38 +80,9 @@ def train(pages, nbytes_most):
             yield Candidate(f"trained, {size // KB} KB", content, urls)
 
 
-def pieces(content):
-    """The tokens of a dictionary, which CUT separates where others would become one."""
-    return [token for part in content.split(CUT) for token in common.tokens(part)]
-
-
-def cut(content, pages):
-    """With CUT between what stands together on no page, as training leaves it: so each piece of a
-    dictionary can be looked for on pages."""
-    known = {token for page in pages for token in common.tokens(page.body)}
-    whole = b"\0".join(page.body for page in pages)[:SEARCHED]
-    made = []
-    for token in common.tokens(content):
-        while token not in known and token not in whole:
-            size, most = 1, len(token)  # bytes of it that are on a page, and that are not
-            while most - size > 1:
-                middle = (size + most) // 2
-                size, most = (middle, most) if token[:middle] in whole else (size, middle)
-            made.append(token[:size] + CUT)
-            token = token[size:]
-        made.append(token)
-    return b"".join(made)
-
-
 def make(parts, nbytes_most):
     """All of them, and trained ones before the most typical page: it has the text that pages have
     in common in its order, they what only some pages have."""
-    pages = parts.choices + parts.probes
-    for one in combine(parts, nbytes_most):
-        yield one._replace(content=cut(one.content, pages))
-
-
-def combine(parts, nbytes_most):
     joined = list(join(parts.choices, parts.probes, nbytes_most))
     trained = list(train(parts.choices + parts.probes, nbytes_most))
     yield from joined

@@ -3,7 +3,7 @@
 import typing
 import urllib.parse
 
-from dictionarykit import (candidates, common, exchange, failure, judge, report, response, robots,
+from dictionarykit import (candidates, exchange, failure, judge, pieces, report, response, robots,
                            sources, versioned, visit)
 
 BYTES_MOST = 64 << 20  # of all pages
@@ -106,13 +106,6 @@ def figures_of(one, without):
             "dictionary": len(one.content)}
 
 
-def is_gone(content, pages):
-    """Whether a dictionary has text that is on none of the pages."""
-    known = {token for page in pages for token in common.tokens(page.body)}
-    whole = b"\0".join(page.body for page in pages)
-    return any(token not in known and token not in whole for token in candidates.pieces(content))
-
-
 def train(order, pages, largest, spread, previous=None):
     """{"content", "urls", "said", "figures", "held", "rules", "unruled", "previous", "is_gone"}.
     The decision is for a reader of `spread` pages; `previous` is the dictionary in force."""
@@ -123,6 +116,9 @@ def train(order, pages, largest, spread, previous=None):
     best = judge.best(judged, without, spread)
     if not best:
         raise failure.Failed("the pages have nothing in common")
+    text = pieces.Text(pages)
+    best = judge.judge(candidates.Candidate(best.name, text.cut(best.content), best.urls),
+                       parts.held)
     old = previous and judge.judge(candidates.Candidate("the one in force", previous), parts.held)
     visitor = visit.Visitor(sources.origin(order.site), order.rate, order.seconds, order.reach)
     rules, unruled = versioned.find(visitor, pages)
@@ -130,4 +126,4 @@ def train(order, pages, largest, spread, previous=None):
             "said": report.candidates(judged, without, old),
             "figures": figures_of(best, without), "rules": rules, "unruled": unruled,
             "previous": figures_of(old, without) if old else None,
-            "is_gone": bool(previous) and is_gone(previous, pages)}
+            "is_gone": bool(previous) and text.lacks(previous)}

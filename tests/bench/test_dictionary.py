@@ -8,12 +8,13 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 from codeckit import dictionaries
 from dictionarykit import (candidates, cli, common, enable, exchange, failure, files, judge, making,
-                           renew, report, response, robots, sources, state, stranger, visit)
+                           pieces, renew, report, response, robots, sources, state, stranger, visit)
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
@@ -290,23 +291,33 @@ def test_a_renewal_is_better_or_due(page_, age, reason):
 def test_each_piece_of_a_dictionary_can_be_looked_for_on_pages():
     pages = as_pages([b"<p>one two three<b>four<i>Kim</i>", b"<p>five six seven<b>eight"])
     content = b"two three" + b"ve six sev" + b"<p>five six seven" + b"<b>four"
-    found = candidates.cut(content, pages)
-    assert found.replace(candidates.CUT, b"") == content and found.count(candidates.CUT) == 1
-    assert not making.is_gone(found, pages)
-    assert making.is_gone(found, pages[1:]) and making.is_gone(found, pages[:1])
-    made_ = list(candidates.make(candidates.split(pages_of(24)), 64 << 10))
-    assert any("trained" in one.name for one in made_)
-    assert not any(making.is_gone(one.content, pages_of(24)) for one in made_)
-    assert making.is_gone(made_[-1].content, pages_of(24)[:3])
+    text = pieces.Text(pages)
+    found = text.cut(content)
+    assert found.replace(pieces.CUT, b"") == content and found.count(pieces.CUT) == 1
+    assert not text.lacks(found)
+    assert all(pieces.Text([one]).lacks(found) for one in pages)
+    text, trained = pieces.Text(pages_of(24)), candidates.train(pages_of(24), 64 << 10)
+    found = [text.cut(one.content) for one in trained]
+    assert found and not any(map(text.lacks, found))
+    assert pieces.Text(pages_of(24)[:3]).lacks(found[-1])
+
+
+def test_the_pieces_of_a_large_dictionary_are_found_soon():
+    pages = as_pages(b"".join(b"<p>" + words(f"{n} {m}", 40).encode() for m in range(100))
+                     for n in range(15))
+    content = b"".join(page_.body[at:at + 60] for page_ in pages for at in range(5, 30_000, 600))
+    text, begin = pieces.Text(pages), time.process_time()
+    assert not text.lacks(text.cut(content))
+    assert time.process_time() - begin < 60
 
 
 def test_a_renewal_leaves_out_what_is_not_on_the_site_any_more():
     assert "not on these pages" in renew.reason_for(made(100, is_gone=True), DAY)
     pages = as_pages(page(n) for n in range(8))
     kept = pages[0].body + pages[3].body
-    assert not making.is_gone(kept, pages)
-    assert not making.is_gone(kept[7:-5], pages)  # as training cuts it
-    assert making.is_gone(kept, pages[:3])
+    assert not pieces.Text(pages).lacks(kept)
+    assert not pieces.Text(pages).lacks(kept[7:-5])  # as training cuts it
+    assert pieces.Text(pages[:3]).lacks(kept)
 
 
 # --- what two visits have in common
