@@ -113,6 +113,7 @@ ENCODED = {
                                   ("120 KB", LARGE, ", 120 KB")) for level in (1, 6)},
     **{f"{coding} {level}": encoded(setups.ours(coding, level, SELDOM))
        for coding, level in (("br", 1), ("br", 5), ("zstd", 3))},
+    "zstd 3, 120 KB": encoded(setups.ours("zstd", 3, SELDOM), LARGE, "httpd alone, 120 KB"),
     "dcz 3": encoded(DIFFERENCE, accept="dcz"),
     "mod_brotli 5": encoded(by_type("BROTLI_COMPRESS", "BrotliCompressionQuality 5",
                                     ("filter", "brotli"), "br")),
