@@ -17,6 +17,7 @@
 #include "elastic/lockfree.h"
 #include "elastic/popular.h"
 #include "elastic/position.h"
+#include "elastic/precompressed.h"
 #include "elastic/ratio.h"
 
 /*
@@ -156,7 +157,7 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
  * Raised where the meaning of a part changes. A part that grows, as by a new counter or reason,
  * shows in the size.
  */
-#define EL_BLOCK_VERSION 38
+#define EL_BLOCK_VERSION 39
 
 typedef struct {
     uint32_t magic;
@@ -173,6 +174,7 @@ typedef struct {
     el_history_t history;     /* the last hour, and what was before today */
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_vhosts_t vhosts;       /* what is counted of each virtual host */
+    el_precompressed_verdicts_t precompressed; /* files that were looked into */
     el_in_flight_t busy;      /* encoders in use: bodies, where the name says bytes */
 } el_block_t;
 

@@ -28,6 +28,11 @@
     X(DENIED, "denied", "denied by the rules for its own name")                                    \
     X(OWNER, "owner", "owned neither by the owner of its file nor by root")                        \
     X(OUTSIDE, "outside", "outside of ElasticPrecompressedRoot")                                   \
+    X(EMPTY, "empty", "empty")                                                                     \
+    X(CODING, "coding", "not in the coding of its extension, or cut off")                          \
+    X(WINDOW, "window", "compressed with a window that browsers refuse, above 8 MB")               \
+    X(SIZE, "size", "made of a file of another size")                                              \
+    X(FILTER, "filter", "beside a content filter that changes the body, or may")                   \
     X(UNREADABLE, "unreadable", "unreadable, or was replaced at that moment")
 
 typedef enum {
@@ -61,6 +66,7 @@ const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
     X(CACHE_MISSES)    /* bodies that were looked for, and no encoding found that was as good */   \
     X(CACHE_STORED)    /* encodings that the store took */                                         \
     X(CACHE_FAULTS)    /* what went wrong with the store */                                        \
+    X(CACHE_BUSY)      /* times that others used the store for too long to wait for it */          \
     X(DICTIONARIES)    /* responses that became dictionaries */                                    \
     X(DICTIONARY_FAULTS) /* what went wrong with the folder of dictionaries */                     \
     X(DIFFERENCES)     /* responses that went out as what differs from a dictionary */             \

@@ -3,9 +3,9 @@
  * WebDAV's If.
  *
  * A dynamic coding's tag is the identity's with a suffix before the closing quote: "x" -> "x-gzip".
- * Not every tag that ends so was made so: a script may have "home-br" for its page in Breton. Where
- * the identity's tag is not known, a suffix is therefore taken off only from tags as httpd makes
- * them.
+ * Where the identity's tag is known, a tag with a suffix names an encoding if the rest is that tag.
+ * Where it is not known, a suffix is taken off only from tags as httpd makes them: a script may have
+ * a page with the tag "home-br" of its own.
  *
  * Pure; any thread; the caller owns every buffer.
  */
@@ -86,10 +86,8 @@ bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_etag_
  * where el_etag_is_made(), as `, W/"x"`: weak, because only If-None-Match's weak comparison may see
  * it; or as `, "x"` by a strong rule. Returns the bytes written (0: nothing to add), without the
  * terminating zero; what does not fit is left out whole. strlen(list) × 2 + 1 bytes always suffice.
- * `*unsure` becomes true where a member has the suffix, but not such a tag before it.
  */
-size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, size_t size,
-                     bool *unsure);
+size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, size_t size);
 
 /*
  * The member of `list` that names the representation whose identity has the tag `current`:

@@ -102,6 +102,9 @@ void el_sketch_reset(el_sketch_t *sketch);
  */
 #define EL_POPULAR_LEAST 4
 
+/* Half-lives after which what was taken may be taken again, as it was perhaps not improved. */
+#define EL_POPULAR_AGAIN 60
+
 /* The table: 512 items of 64 bytes, 32 KB. Sets and ways are powers of two. */
 #define EL_POPULAR_SETS 64
 #define EL_POPULAR_WAYS 8
@@ -133,8 +136,9 @@ void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint3
 
 /*
  * Takes what was asked for most of late, and at least EL_POPULAR_LEAST times. False where there is
- * nothing. It is not taken again while it goes on being asked for, since improving it has had no
- * effect then; once it has been forgotten, it counts anew.
+ * nothing. What goes on being asked for is taken again after EL_POPULAR_AGAIN half-lives only:
+ * improving it had no effect, perhaps because the store was busy, or has lost it since. Once it has
+ * been forgotten, it counts anew.
  */
 bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item);
 

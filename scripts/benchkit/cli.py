@@ -19,6 +19,7 @@ from benchkit.tools import ROOT, BenchError, need_libraries, say
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
          "levels", "peers", "memory", "once", "dictionary", "p95", "spike", "system-b", "day",
          "load")
+ALONE = ("first",)  # of no share in `all` and the kept run; these run where they are named
 COMMANDS = ("all", "report", "readme", "instructions")
 KEPT = ROOT / "docs" / "results" / "results.json"
 MEGABYTE = 1 << 20
@@ -32,8 +33,8 @@ def load_experiment(name):
 
 
 def listing():
-    lines = [f"  {name:<18} {load_experiment(name).TITLE}" for name in ORDER]
-    lines += ["  all                every one of them, and one report",
+    lines = [f"  {name:<18} {load_experiment(name).TITLE}" for name in (*ORDER, *ALONE)]
+    lines += [f"  all                every one of them but {', '.join(ALONE)}, and one report",
               "  instructions       what a response takes in httpd, counted by valgrind",
               "  report             the report of the results in --out, made again",
               "  readme             the tables and the chart of README.md, from the stored results"]
@@ -75,7 +76,7 @@ def make_parser():
 def parse_arguments(arguments):
     parser = make_parser()
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.names if name not in (*ORDER, *COMMANDS)]
+    unknown = [name for name in options.names if name not in (*ORDER, *ALONE, *COMMANDS)]
     if unknown:
         parser.error(f"there is no experiment {unknown[0]}")
     commands = [name for name in options.names if name in COMMANDS]
@@ -162,7 +163,7 @@ def table(facts):
 def make_report(options):
     from benchkit import report
 
-    print(report.write(options.out, ORDER, {}, options.page))
+    print(report.write(options.out, (*ORDER, *ALONE), {}, options.page))
 
 
 def write_readme(_):

@@ -73,23 +73,26 @@ def put(site, path, body):
     file.write_bytes(body)
 
 
+def serve(run, site, way, dictionaries):
+    """The httpd of a way, which has learnt the (path, destination) of all dictionaries."""
+    httpd = way.setup.serve(run, run.new_name("httpd"), "", ("headers",), site=site, children=1)
+    store = httpd.folder / "dictionaries"
+    store.mkdir(mode=0o700)  # of httpd's user, and of nobody else
+    if server.unprivileged_user():
+        user = pwd.getpwnam(server.unprivileged_user())
+        os.chown(store, user.pw_uid, user.pw_gid)
+    httpd.start()
+    for path, dest in dictionaries:
+        status, headers, _ = httpd.get(path, {"Sec-Fetch-Dest": dest, "Sec-Fetch-Mode": "navigate"})
+        if status != 200 or "Use-As-Dictionary" not in headers:
+            raise BenchError(f"{path} did not become a dictionary: {status}")
+    return httpd
+
+
 def start(run, site, steps):
     """{way: its httpd}; those of dictionaries have learnt all that the steps have."""
-    made = {}
-    for name, way in WAYS.items():
-        httpd = way.setup.serve(run, run.new_name("httpd"), "", ("headers",), site=site, children=1)
-        store = httpd.folder / "dictionaries"
-        store.mkdir(mode=0o700)  # of httpd's user, and of nobody else
-        if server.unprivileged_user():
-            user = pwd.getpwnam(server.unprivileged_user())
-            os.chown(store, user.pw_uid, user.pw_gid)
-        made[name] = httpd.start()
-        for path, dest in learnt(steps) if way.level else ():
-            status, headers, _ = httpd.get(path, {"Sec-Fetch-Dest": dest,
-                                                  "Sec-Fetch-Mode": "navigate"})
-            if status != 200 or "Use-As-Dictionary" not in headers:
-                raise BenchError(f"{path} did not become a dictionary: {status}")
-    return made
+    return {name: serve(run, site, way, learnt(steps) if way.level else ())
+            for name, way in WAYS.items()}
 
 
 def learnt(steps):

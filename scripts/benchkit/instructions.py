@@ -18,10 +18,9 @@ import pathlib
 import pwd
 import re
 import socket
-import time
 import zlib
 
-from benchkit import codecs, corpus, machine, server, setups, tools
+from benchkit import codecs, corpus, machine, server, setups, tools, web
 from benchkit.http1 import Responses
 from benchkit.run import CPUS, Run
 from benchkit.setups import Setup
@@ -35,7 +34,6 @@ PICTURE, PRECOMPRESSED, DICTIONARY = "/picture.png", "/kept/page.html", "/dictio
 FILES = {PAGE: 16 * KB, PICTURE: 16 * KB, SMALL: 1000, TINY: KB, LARGE: 120 * KB,
          PRECOMPRESSED: 16 * KB, DICTIONARY: 16 * KB}
 FILE_TIME = 1_700_000_000  # httpd writes it into the header
-SETTLED = 2.1  # seconds after which a file's own numbers name it, see src/core/entry.c
 PATIENCE = 120  # seconds for what takes one where nothing else runs: callgrind is 50 times slower
 
 SELDOM = "ElasticInterval 60s\n"
@@ -250,7 +248,7 @@ def make_site(run):
     (site / f"{PRECOMPRESSED[1:]}.gz").write_bytes(encoder.compress(body) + encoder.flush())
     for path in (one for one in site.rglob("*") if one.is_file()):
         os.utime(path, (FILE_TIME, FILE_TIME))
-    time.sleep(SETTLED)
+    web.wait_settled(site)
     return site
 
 

@@ -45,7 +45,7 @@ server.bind = "{address}"
 server.port = {port}
 server.max-keep-alive-requests = 65535
 server.max-keep-alive-idle = 60
-server.upload-dirs = ("{folder}")
+server.upload-dirs = ("{folder}/cache")
 {user}
 mimetype.assign = ({types})
 {snippet}
@@ -155,7 +155,7 @@ class Lighttpd(Other):
         cache = self.folder / "cache"
         cache.mkdir(exist_ok=True)
         self.folder.chmod(0o755)
-        cache.chmod(0o777)  # its user is another one than the run's
+        cache.chmod(0o777)  # its user is another one than the run's; what is large goes through it
         return super().configure()
 
     def command(self):

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import random
 import re
+import time
 
 from benchkit import corpus, packages, tools
 
@@ -34,6 +35,7 @@ SMALLEST = 200  # bytes; what is smaller is a redirection or next to empty
 IMAGES, IMAGE_BYTES, HTML_BYTES = 41, 125 * KB, 42 * KB
 PIECE_BYTES = 4 * KB  # of a piece of a dynamic page, at most
 CACHE_PATIENCE = 60  # seconds
+SETTLED = 41  # seconds after which a file's own numbers name it, see src/core/entry.c
 SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most that counts as a page of a site
 
 
@@ -127,14 +129,21 @@ def write_folders(site, files, *folders):
                             "--no-zst", str(site / folder), timeout=300)
 
 
+def wait_settled(folder):
+    """Returns when the numbers of each file below the folder stand for its content."""
+    last = max((path.stat().st_ctime for path in folder.rglob("*")), default=0)
+    time.sleep(max(0, last + SETTLED - time.time()))
+
+
 def wait_cached(httpd, paths, accept="gzip"):
-    """Asks for files until the encoding of each is kept: once it is two seconds old."""
+    """Asks for files until the encoding of each is kept, and no file is read any more."""
 
     def is_hit(path):
         before = httpd.counters()["ElasticCacheHits"]
         httpd.get(path, {"Accept-Encoding": accept})
         return httpd.counters()["ElasticCacheHits"] > before
 
+    wait_settled(httpd.site)
     for path in paths:
         if not tools.wait_for(lambda path=path: is_hit(path), CACHE_PATIENCE):
             raise tools.BenchError(f"{path} is not kept")

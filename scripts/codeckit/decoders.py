@@ -1,7 +1,9 @@
-"""brotli and zstd back: the identity of a body. ValueError where it is damaged, cut short, or has
-a tail, or more than so many bytes come of it.
+"""gzip, brotli and zstd back: the identity of a body, and what a decoder has of it as its pieces
+come. ValueError where it is damaged, has more than `most` bytes (0: any number), and of a whole
+body where that is cut short or has a tail.
 """
 
+import contextlib
 import ctypes
 import zlib
 
@@ -29,20 +31,23 @@ def gunzip(body, most=0):
     return plain
 
 
-def brotli(body, dictionary=b"", most=0):
+@contextlib.contextmanager
+def brotli_decoder(dictionary):
+    """(the library, a decoder)."""
     loaded = libraries.load_dictionaries if dictionary else libraries.load
     library = libraries.needed("brotli decoder", loaded)
     decoder = libraries.created(library.BrotliDecoderCreateInstance(None, None, None), "brotli")
     try:
         if dictionary:
             library.BrotliDecoderAttachDictionary(decoder, BROTLI_RAW, len(dictionary), dictionary)
-        return brotli_output(library, decoder, body, most)
+        yield library, decoder
     finally:
         library.BrotliDecoderDestroyInstance(decoder)
 
 
-def brotli_output(library, decoder, body, most):
-    left, none, place = SIZE(len(body)), SIZE(0), BYTES(body)
+def brotli_step(library, decoder, piece, most=0):
+    """(what it says, bytes of the piece that it left, its output)."""
+    left, none, place = SIZE(len(piece)), SIZE(0), BYTES(piece)
     written, done, count = [], BROTLI_MORE_OUTPUT, 0
     while done == BROTLI_MORE_OUTPUT:
         done = library.BrotliDecoderDecompressStream(
@@ -53,40 +58,70 @@ def brotli_output(library, decoder, body, most):
         written.append(ctypes.string_at(output, size.value) if size.value else b"")
         count += size.value
         check_size(count, most)
-    if done != BROTLI_SUCCESS or left.value:
+    return done, left.value, b"".join(written)
+
+
+def brotli(body, dictionary=b"", most=0):
+    with brotli_decoder(dictionary) as decoder:
+        done, left, plain = brotli_step(*decoder, body, most)
+    if done != BROTLI_SUCCESS or left:
         raise ValueError("the brotli body is damaged, cut short or has a tail")
-    return b"".join(written)
+    return plain
 
 
-def zstd(body, dictionary=b"", most=0):
-    """`dictionary` is raw."""
+@contextlib.contextmanager
+def zstd_decoder(dictionary):
+    """(the library, a decoder); `dictionary` is raw."""
     library = libraries.needed("zstd")
     decoder = libraries.created(library.ZSTD_createDCtx(), "zstd")
     try:
         if dictionary:
             library.ZSTD_DCtx_refPrefix(decoder, dictionary, len(dictionary))
-        return zstd_output(library, decoder, body, most)
+        yield library, decoder
     except OSError as problem:
         raise ValueError(f"the zstd body is broken: {problem}") from None
     finally:
         library.ZSTD_freeDCtx(decoder)
 
 
-def zstd_output(library, decoder, body, most):
+def zstd_step(library, decoder, piece, most=0):
+    """(whether it wants more, bytes of the piece that it left, its output)."""
     buffer = ctypes.create_string_buffer(ROOM)
-    source = libraries.ZstdBuffer(ctypes.cast(BYTES(body), POINTER), len(body), 0)
-    written, left, full, count = [], 1, True, 0
-    while left and (full or source.position < source.size):
+    source = libraries.ZstdBuffer(ctypes.cast(BYTES(piece), POINTER), len(piece), 0)
+    written, wants, full, count = [], 1, True, 0
+    while wants and (full or source.position < source.size):
         target = libraries.ZstdBuffer(ctypes.addressof(buffer), ROOM, 0)
-        left = libraries.check_zstd(library, library.ZSTD_decompressStream(
+        wants = libraries.check_zstd(library, library.ZSTD_decompressStream(
             decoder, ctypes.byref(target), ctypes.byref(source)))
         written.append(buffer.raw[:target.position])
         count += target.position
         check_size(count, most)
         full = target.position == ROOM
-    if left or source.position < source.size:
+    return wants, source.size - source.position, b"".join(written)
+
+
+def zstd(body, dictionary=b"", most=0):
+    """`dictionary` is raw."""
+    with zstd_decoder(dictionary) as decoder:
+        wants, left, plain = zstd_step(*decoder, body, most)
+    if wants or left:
         raise ValueError("the zstd body is cut short or has a tail")
-    return b"".join(written)
+    return plain
+
+
+def in_pieces(coding, pieces, dictionary=b""):
+    """What the decoder of a coding gives after each of the pieces; a dictionary's head is none of
+    them.
+    """
+    if coding == "gzip":
+        decoder = zlib.decompressobj(31)
+        yield from map(decoder.decompress, pieces)
+        return
+    opened, step = (brotli_decoder, brotli_step) if coding in ("br", "dcb") else (
+        zstd_decoder, zstd_step)
+    with opened(dictionary) as decoder:
+        for piece in pieces:
+            yield step(*decoder, piece)[2]
 
 
 PLAIN = {"gzip": gunzip, "br": lambda body, most: brotli(body, most=most),

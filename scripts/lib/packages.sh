@@ -44,11 +44,16 @@ command -v openssl                              | openssl         | openssl
 command -v redis-server                         | redis-server    | redis
 command -v memcached                            | memcached       | memcached
 command -v litmus                               | litmus          | litmus
+test -e /etc/mime.types                         | media-types     | mailcap
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 command -v nghttpd                              | nghttp2-server  | nghttp2
 el_php_fpm                                      | php-fpm         | php-fpm
-el_httpd_module security2                       | libapache2-mod-security2 | mod_security
+el_httpd_module mod_security2                       | libapache2-mod-security2 | mod_security
+el_httpd_module mod_fcgid                           | libapache2-mod-fcgid | mod_fcgid
+el_httpd_module mod_perl                            | libapache2-mod-perl2 | mod_perl
+el_httpd_module mod_wsgi                            | libapache2-mod-wsgi-py3 | python3-mod_wsgi
+command -v php-cgi                              | php-cgi         | php-cli
 el_sbin tc                                      | iproute2        | iproute-tc
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
@@ -131,6 +136,18 @@ test -d /usr/share/javascript/bootstrap4        | libjs-bootstrap4 | bootstrap4
 test -d /usr/share/javascript/d3                | libjs-d3        | js-d3
 TABLE
         ;;
+    neighbours) cat <<'TABLE'
+command -v node                                 | nodejs          | nodejs
+el_sbin nginx                                   | nginx-light     | nginx-core
+TABLE
+        ;;
+    neighbours-short) cat <<'TABLE'
+el_httpd_module mod_wsgi                        | libapache2-mod-wsgi-py3 | python3-mod_wsgi
+el_httpd_module mod_fcgid                       | libapache2-mod-fcgid | mod_fcgid
+el_httpd_module mod_security2                   | libapache2-mod-security2 | mod_security
+el_httpd_module 'libphp*'                       | libapache2-mod-php | php
+TABLE
+        ;;
     clients-short) cat <<'TABLE'
 command -v git                                  | git             | git-core
 command -v apt-ftparchive                       | apt-utils       | apt
@@ -142,6 +159,7 @@ command -v apt-ftparchive                       | apt-utils       | apt
 command -v wget                                 | wget            | wget
 command -v aria2c                               | aria2           | aria2
 command -v litmus                               | litmus          | litmus
+test -e /etc/mime.types                         | media-types     | mailcap
 command -v cadaver                              | cadaver         | cadaver
 el_sbin mount.davfs                             | davfs2          | davfs2
 el_chromium                                     | chromium-headless-shell | chromium-headless
@@ -180,9 +198,9 @@ el_apxs() {
     command -v apxs || command -v apxs2
 }
 
-# el_httpd_module NAME: a module of httpd's or of a package's.
+# el_httpd_module NAME: whether httpd has it; NAME may be a pattern.
 el_httpd_module() {
-    compgen -G "/usr/lib*/apache2/modules/mod_$1.so" || compgen -G "/usr/lib*/httpd/modules/mod_$1.so"
+    compgen -G "$("$(el_apxs)" -q LIBEXECDIR)/$1.so"
 }
 
 # el_sbin NAME: administrators' programs, whose folders may not be on a plain user's PATH.
@@ -327,9 +345,36 @@ el_packages_need() {
     fi
 }
 
+# el_neighbours_need: installs Debian's packages of modules for httpd, as many as apt can install with
+# each other. ELASTIC_NEIGHBOURS_LEFT: the names of the others.
+el_neighbours_need() {
+    local all name bad
+    ELASTIC_NEIGHBOURS_LEFT=
+    [ -e /etc/debian_version ] || return 0
+    el_apt_has gcc || el_apt update -q || return 1
+    all=$(apt-cache search --names-only '^libapache2-mod-' | cut -d ' ' -f 1 |
+        grep -vE -e '-(dev|doc|dbg|dbgsym)$' | sort)
+    # One at a time of those that apt names goes, until it is content.
+    while true; do
+        bad=$({ LC_ALL=C el_apt install -s --no-install-recommends $all 2>&1 || true; } |
+            sed -nE 's/^ ?(libapache2-mod-[^ ]+) : .*/\1/p' | tail -n 1)
+        [ -n "$bad" ] || break
+        ELASTIC_NEIGHBOURS_LEFT="$ELASTIC_NEIGHBOURS_LEFT $bad"
+        all=$(grep -vx -e "$bad" <<<"$all")
+    done
+    export ELASTIC_NEIGHBOURS_LEFT
+    bad=
+    for name in $all; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] ||
+            bad="$bad $name"
+    done
+    [ -z "$bad" ] || { echo "Installing:$bad"; el_apt_install $bad; }
+}
+
 # el_debian_unpack DIR: the content of Debian's packages apache2, for a2enmod and the configuration,
-# prometheus and promtool in DIR. They are not installed: that would start servers. Elsewhere than on
-# Debian and its relatives there is nothing to do, and the tests of them are deselected.
+# prometheus and promtool in DIR. They are not installed: that would start servers. Nor is mod_uwsgi,
+# which cannot be installed beside mod_ruwsgi. Elsewhere than on Debian and its relatives there is
+# nothing to do, and the tests of them are deselected.
 el_debian_unpack() {
     if [ ! -e /etc/debian_version ]; then
         return 0
@@ -337,7 +382,12 @@ el_debian_unpack() {
     # Before Debian 13, promtool is in prometheus.
     el_debian_unpack_one "$1" apache2 usr/sbin/a2enmod &&
         el_debian_unpack_one "$1" prometheus usr/bin/prometheus &&
-        el_debian_unpack_one "$1" promtool usr/bin/promtool
+        el_debian_unpack_one "$1" promtool usr/bin/promtool || return 1
+    if el_apt_has libapache2-mod-uwsgi; then
+        el_debian_unpack_one "$1" libapache2-mod-uwsgi usr/lib/apache2/modules/mod_uwsgi.so
+    else
+        export ELASTIC_LACKING="${ELASTIC_LACKING:-} libapache2-mod-uwsgi"
+    fi
 }
 
 # el_debian_unpack_one DIR PACKAGE FILE: unless DIR has FILE of it.

@@ -15,10 +15,12 @@ from precompresskit import encoders
 # What compresses, by extension: the counterparts of ElasticTypes' default media types. tar is
 # left out, because a .tar.gz beside a .tar is usually a download of its own.
 EXTENSIONS = frozenset(
-    "atom bmp css csv eot geojson htm html ico ics js json jsonld map md mjs otf rdf rss svg text "
-    "tsv ttf txt vcf vtt wasm webmanifest xhtml xml xsl".split())
+    "atom bmp css csv dae dtd eot eps geojson glb gltf htm html ico ics js json jsonl jsonld m3u "
+    "m3u8 map md mjs mtl ndjson nq nt obj otf pac pls ps rdf rss rtf sh sql stl svg text toml "
+    "trig tsv ttc ttf ttl txt vcf vtt wasm webmanifest x3d xhtml xml xsl yaml yml".split())
 
 PRECOMPRESSED = (".gz", ".br", ".zst")
+WINDOW_MOST = 8 << 20  # that browsers have room for (RFC 9659)
 VCS_DIRS = frozenset((".git", ".hg", ".svn"))
 TEMP_PREFIX, TEMP_SUFFIX = ".precompress-", ".tmp"
 
@@ -122,6 +124,28 @@ def make_folder(folder, source):
     copy_access(folder, os.stat(source))
 
 
+def is_refused(compressed, source_size):
+    """Whether the server would not send the file for what is in it, which another tool has made."""
+    with open(compressed, "rb") as file:
+        head = file.read(18)
+        file.seek(max(0, os.fstat(file.fileno()).st_size - 4))
+        tail = int.from_bytes(file.read(4), "little")
+    if compressed.endswith(".gz"):
+        return head[:3] != b"\x1f\x8b\x08" or tail != source_size % 2**32
+    if compressed.endswith(".br"):
+        return head[:1] == b"\x11"  # a window that RFC 7932 does not have
+    return head[:4] != b"\x28\xb5\x2f\xfd" or zstd_window(head) > WINDOW_MOST
+
+
+def zstd_window(head):
+    """Bytes of the window of the frame that begins so (RFC 8878 §3.1.1.1)."""
+    flags, window = head[4:6].ljust(2, b"\xff")
+    if not flags & 0x20:
+        return (1 << 10 + (window >> 3)) // 8 * (8 + (window & 7))
+    start, length = 5 + (0, 1, 2, 4)[flags & 3], (1, 2, 4, 8)[flags >> 6]
+    return int.from_bytes(head[start:start + length], "little")
+
+
 def up_to_date_bytes(compressed, source_info):
     """The size of the precompressed file if it is up to date; otherwise 0."""
     try:
@@ -131,7 +155,9 @@ def up_to_date_bytes(compressed, source_info):
     fresh = stat.S_ISREG(info.st_mode) and info.st_mtime_ns == source_info.st_mtime_ns
     # The server sends none of another owner; what somebody else has put there is replaced.
     trusted = info.st_uid in (source_info.st_uid, 0, os.geteuid())
-    return info.st_size if fresh and trusted else 0
+    if not fresh or not trusted or is_refused(compressed, source_info.st_size):
+        return 0
+    return info.st_size
 
 
 def remove_stale(compressed):

@@ -17,9 +17,19 @@ ACCEPTED = "gzip, deflate, br, zstd"
 
 # The default of ElasticTypes.
 TYPES = ("text/*", "application/javascript", "application/json", "application/*+json",
-         "application/xml", "application/*+xml", "application/x-javascript", "application/x-tar",
-         "application/wasm", "application/vnd.ms-fontobject", "font/otf", "font/ttf",
-         "image/svg+xml", "image/bmp", "image/x-icon", "image/vnd.microsoft.icon")
+         "application/xml", "application/*+xml", "application/x-javascript",
+         "application/ecmascript", "application/wasm", "application/x-tar", "application/json-seq",
+         "application/*+json-seq", "application/x-ndjson", "application/ndjson",
+         "application/jsonl", "application/yaml", "application/x-yaml", "application/*+yaml",
+         "application/toml", "application/graphql", "application/sql", "application/xml-dtd",
+         "application/n-triples", "application/n-quads", "application/trig",
+         "application/sparql-query", "application/vnd.apple.mpegurl", "application/x-mpegurl",
+         "application/x-ns-proxy-autoconfig", "application/x-sh", "application/rtf",
+         "application/postscript", "application/vnd.ms-fontobject", "application/x-font-ttf",
+         "application/x-font-otf", "audio/mpegurl", "audio/x-mpegurl", "audio/x-scpls", "font/otf",
+         "font/ttf", "font/collection", "font/sfnt", "image/svg+xml", "image/bmp", "image/x-ms-bmp",
+         "image/x-icon", "image/vnd.microsoft.icon", "model/*+json", "model/*+xml",
+         "model/gltf-binary", "model/obj", "model/mtl", "model/stl")
 
 # Where Python's table differs from httpd's mime.types, or has nothing.
 SUFFIXES = {".js": "application/javascript", ".mjs": "application/javascript",

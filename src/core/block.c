@@ -322,5 +322,6 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     atomic_store(&block->improve_at, 0);
     reset_cache(&block->cache);
     CLEAR(block->tally);
+    CLEAR(block->precompressed);
     CLEAR(block->vhosts.stripe);
 }

@@ -141,10 +141,13 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
     return true;
 }
 
-/* The longest tick of a file system's clock that is in use: FAT's. */
-#define TICK_USEC 2000000
-
 #define USEC_PER_SEC 1000000
+
+/*
+ * What is changed through a mapping shows at the first write to a page only, until the kernel has
+ * written the page back: when it is 30 s old, at the next of looks that are 5 s apart, by default.
+ */
+#define WRITTEN_BACK_USEC (40 * USEC_PER_SEC)
 
 /* A time that no clock shows is as good as none. */
 #define SEC_MOST (INT64_MAX / USEC_PER_SEC - 1)
@@ -157,6 +160,6 @@ static bool is_before(int64_t sec, uint32_t nsec, int64_t limit_usec)
 bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec)
 {
     return id->changed_nsec != 0
-           && is_before(id->changed_sec, id->changed_nsec, now_usec - TICK_USEC)
-           && is_before(id->modified_sec, id->modified_nsec, now_usec - TICK_USEC);
+           && is_before(id->changed_sec, id->changed_nsec, now_usec - WRITTEN_BACK_USEC)
+           && is_before(id->modified_sec, id->modified_nsec, now_usec - WRITTEN_BACK_USEC);
 }

@@ -212,8 +212,7 @@ bool el_etag_is_made(const char *text, size_t len)
     return is_numbers(text, len) || is_digest(text, len);
 }
 
-size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, size_t size,
-                     bool *unsure)
+size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, size_t size)
 {
     const char *before = rule->strong ? ", " : ", W/";
     size_t before_len = strlen(before), written = 0, len;
@@ -223,10 +222,8 @@ size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, si
         size_t base = rule->strong && tag.weak ? 0 : base_of(&tag, rule);
         size_t need = before_len + base + 1; /* and the closing quote */
         const char *quoted = member_quoted(&tag, &len);
-        bool made = base > 0 && el_etag_is_made(quoted + 1, base - 1);
 
-        *unsure = *unsure || (base > 0 && !made);
-        if (!made || need >= size - written) {
+        if (base == 0 || !el_etag_is_made(quoted + 1, base - 1) || need >= size - written) {
             continue;
         }
         memcpy(out + written, before, before_len);

@@ -213,12 +213,15 @@ void el_sketch_reset(el_sketch_t *sketch)
 /* What is asked for often. */
 
 /*
- * An `asked` word: how often in the low bits, whether it was taken, and above the number of the
- * half-life in which that was so.
+ * An `asked` word: how often in the low bits, for how many half-lives it is not taken again, and
+ * above the number of the half-life in which that was so.
  */
-#define COUNT_MASK UINT64_C(0x7fffffff)
-#define TAKEN (COUNT_MASK + 1)
+#define COUNT_MASK UINT64_C(0x3ffffff)
+#define TAKEN_ONE (COUNT_MASK + 1)
 #define ERA_SHIFT 32
+#define TAKEN_MASK ((UINT64_C(1) << ERA_SHIFT) - TAKEN_ONE)
+#define TAKEN ((uint64_t)EL_POPULAR_AGAIN * TAKEN_ONE)
+_Static_assert(EL_POPULAR_AGAIN <= TAKEN_MASK / TAKEN_ONE, "a word has room for it");
 
 /* How many times el_popular_take() looks again where another process was faster. */
 #define TRIES 8
@@ -245,17 +248,19 @@ static uint64_t era_of(uint32_t now)
     return now / EL_POPULAR_HALF;
 }
 
-/* `asked` as it is in `era`; 0, without its mark, where nothing is left of it. */
+/* `asked` as it is in `era`; 0, also taken by nobody, where nothing is left of it. */
 static uint64_t faded(uint64_t asked, uint64_t era)
 {
     uint64_t passed = era - (asked >> ERA_SHIFT);
     uint64_t count = passed < ERA_SHIFT ? (asked & COUNT_MASK) >> passed : 0;
+    uint64_t taken = (asked & TAKEN_MASK) / TAKEN_ONE;
 
     /* A process may have read the clock before another one that was here first. */
     if (asked >> ERA_SHIFT > era) {
         return asked;
     }
-    return count > 0 ? era << ERA_SHIFT | (asked & TAKEN) | count : 0;
+    taken = taken > passed ? taken - passed : 0;
+    return count > 0 ? era << ERA_SHIFT | taken * TAKEN_ONE | count : 0;
 }
 
 static uint64_t asked_of(uint64_t asked)
@@ -323,7 +328,7 @@ static el_popular_slot_t *most_of(el_popular_t *popular, uint64_t era, uint64_t 
         uint64_t word = atomic_load_explicit(&popular->slot[i].asked, memory_order_relaxed);
         uint64_t now = faded(word, era);
 
-        if (!(now & TAKEN) && asked_of(now) > best) {
+        if (!(now & TAKEN_MASK) && asked_of(now) > best) {
             best = asked_of(now);
             most = &popular->slot[i];
             *asked = word;

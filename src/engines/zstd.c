@@ -57,16 +57,22 @@
 #define LENGTH_COUNTS (4 * BLOCKS_END)
 /* Bodies of up to about four segments arrive at once, and so much text is no more. */
 #define ONE_BLOCK ((uint64_t)24 * 1024)
-/* A dictionary makes three times as little of the text. */
-#define DCZ_BLOCK_FIRST ((uint64_t)16 * 1024)
-#define DCZ_ONE_BLOCK ((uint64_t)48 * 1024)
+/*
+ * A dictionary has next to nothing of a page, or nearly all of it. Then a block's own tables are
+ * much: once two segments are to be expected of the whole body, there is one more block. 16 KB of
+ * pages like others of their site would be three segments.
+ */
+#define DCZ_BLOCK_FIRST ((uint64_t)8 * 1024)
+#define DCZ_AT_ONCE ((uint64_t)2 * 1448)
 
 /* Where the blocks of a body end. */
 typedef struct {
-    uint64_t size;  /* of the body; 0: does not count */
-    uint64_t begin; /* bytes of the body before the present block */
-    uint64_t block; /* its length; UINT64_MAX: what is left, in the library's own blocks */
-    uint64_t left;  /* bytes of it that are still to come */
+    uint64_t size;    /* of the body; 0: does not count */
+    uint64_t at_once; /* encoded bytes of a body that are worth no further block */
+    uint64_t begin;   /* bytes of the body before the present block */
+    uint64_t made;    /* encoded bytes of those */
+    uint64_t block;   /* its length; UINT64_MAX: what is left, in the library's own blocks */
+    uint64_t left;    /* bytes of it that are still to come */
 } blocks_t;
 
 typedef struct {
@@ -80,7 +86,8 @@ typedef struct {
 static void block_begin(blocks_t *blocks, uint64_t begin, uint64_t length)
 {
     uint64_t size = blocks->size;
-    bool last = size ? begin >= size / 2 : begin >= BLOCKS_END;
+    bool last = size ? begin >= size / 2 || blocks->made * size < blocks->at_once * begin
+                     : begin >= BLOCKS_END;
 
     if (size && begin + length > size / 8 * 5) {
         length = size / 8 * 5 - begin;
@@ -97,12 +104,12 @@ static void block_next(blocks_t *blocks)
     block_begin(blocks, blocks->begin + blocks->block, longer < BLOCK_MOST ? longer : BLOCK_MOST);
 }
 
-/* A body of `size` bytes (0: unknown), which is one block if it has no more than `one_block`. */
-static blocks_t blocks_of(uint64_t size, uint64_t first, uint64_t one_block)
+/* A body of `size` bytes (0: unknown). */
+static blocks_t blocks_of(uint64_t size, uint64_t first, uint64_t at_once)
 {
-    blocks_t blocks = {.size = size <= LENGTH_COUNTS ? size : 0};
+    blocks_t blocks = {.size = size <= LENGTH_COUNTS ? size : 0, .at_once = at_once};
 
-    if (size && size <= one_block) {
+    if (size && size <= ONE_BLOCK) {
         blocks.block = blocks.left = UINT64_MAX;
     } else {
         block_begin(&blocks, 0, first);
@@ -189,7 +196,7 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
     int hash_bits, chain_bits;
 
     table_bits(setup, &hash_bits, &chain_bits);
-    ((zstd_context_t *)base)->blocks = blocks_of(setup->size_hint, BLOCK_FIRST, ONE_BLOCK);
+    ((zstd_context_t *)base)->blocks = blocks_of(setup->size_hint, BLOCK_FIRST, 0);
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
            && set_in_place(encoder, false) && set(encoder, ZSTD_c_compressionLevel, setup->level)
            && set(encoder, ZSTD_c_windowLog, window_bits(setup->size_hint))
@@ -222,6 +229,7 @@ static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
         }
         el_span_advance(span, in.pos, out.pos);
         blocks->left -= in.pos;
+        blocks->made += out.pos;
         if (done && ends_block) {
             block_next(blocks);
         } else if (done) {
@@ -242,6 +250,7 @@ static size_t encode_blocks(zstd_context_t *context, ZSTD_outBuffer *out, ZSTD_i
     while (!ZSTD_isError(held) && blocks->left < size - in->pos) {
         in->size = in->pos + (size_t)blocks->left;
         held = ZSTD_compressStream2(context->encoder, out, in, ZSTD_e_flush);
+        blocks->made = out->pos;
         block_next(blocks);
     }
     in->size = size;
@@ -397,9 +406,10 @@ static bool dcz_reset(el_context_t *base, const el_setup_t *setup)
     const dcz_prepared_t *prepared = setup->dictionary->prepared;
 
     context->head = el_head_of(EL_DCZ, setup);
-    context->blocks = blocks_of(setup->size_hint, DCZ_BLOCK_FIRST, DCZ_ONE_BLOCK);
+    context->blocks = blocks_of(setup->size_hint, DCZ_BLOCK_FIRST, DCZ_AT_ONCE);
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
-           && set_in_place(encoder, false) && set(encoder, ZSTD_c_windowLog, window) && set(encoder, ZSTD_c_contentSizeFlag, 1)
+           && set_in_place(encoder, false) && set(encoder, ZSTD_c_windowLog, window)
+           && set(encoder, ZSTD_c_contentSizeFlag, 1)
            && set(encoder, ZSTD_c_checksumFlag, 1)
            && set(encoder, ZSTD_c_forceAttachDict, ZSTD_dictForceAttach)
            && !ZSTD_isError(ZSTD_CCtx_refCDict(encoder, prepared->dictionary))

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 bool el_path_within(const char *path, const char *folder)
@@ -46,6 +48,14 @@ bool el_file_stat(int descriptor, el_file_id_t *id)
         .changed_nsec = (uint32_t)file.st_ctim.tv_nsec,
     };
     return true;
+}
+
+bool el_file_is_in_memory(int descriptor)
+{
+    struct statfs system;
+
+    return fstatfs(descriptor, &system) != 0 || system.f_type == TMPFS_MAGIC
+           || system.f_type == RAMFS_MAGIC;
 }
 
 /* Without waiting: a path that names a FIFO must hold nobody. */

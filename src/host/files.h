@@ -16,6 +16,12 @@ bool el_path_within(const char *path, const char *folder);
 /* Reads the numbers of an open file. False where it is no regular file. */
 bool el_file_stat(int descriptor, el_file_id_t *id);
 
+/*
+ * Whether an open file lies in memory only, on tmpfs or ramfs, or that is not known: then later
+ * changes through a mapping show in no number. An overlay over such a file system does not tell.
+ */
+bool el_file_is_in_memory(int descriptor);
+
 /* The position file is read by whoever follows it, and written by elasticd. */
 
 /*

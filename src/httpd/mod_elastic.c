@@ -87,8 +87,8 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
     (void)plog;
-    (void)ptemp;
     el_dictionaries_check(server, pconf);
+    el_chain_check(server, ptemp);
     return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -243,6 +243,7 @@ static void register_hooks(apr_pool_t *pconf)
     el_dictionary_filter_register();
     el_explain_register();
     el_ranges_register();
+    el_precompressed_register();
 }
 
 static void register_record(el_record_t record, apr_pool_t *pconf)

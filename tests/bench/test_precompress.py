@@ -203,6 +203,21 @@ def test_second_run_writes_nothing(site):
     assert (site / "page.html.gz").stat().st_ino == before
 
 
+@pytest.mark.parametrize("name,data", [
+    ("page.html.gz", b""), ("page.html.br", b""), ("page.html.zst", b""),
+    ("page.html.gz", gzip.compress(TEXT + b"more")), ("page.html.gz", TEXT),
+    ("page.html.br", b"\x11\x19large"), ("page.html.zst", TEXT),
+    ("page.html.zst", b"\x28\xb5\x2f\xfd\0\x88large")])
+def test_what_the_server_would_refuse_is_made_again(site, name, data):
+    """Of another tool that has given it the time of its source, too."""
+    run(site)
+    times = (site / name).stat().st_atime_ns, (site / name).stat().st_mtime_ns
+    (site / name).write_bytes(data)
+    os.utime(site / name, ns=times)
+    assert "1 precompressed files written, 2 up to date" in run(site).stdout
+    assert unpack(site / name) == TEXT
+
+
 def test_changed_source_is_compressed_again(site):
     run(site)
     (site / "page.html").write_bytes(TEXT + b"more")

@@ -1,4 +1,4 @@
-"""scripts/bench as it is called: its listing, wrong usage, and four experiments at their smallest.
+"""scripts/bench as it is called: its listing, wrong usage, and five experiments at their smallest.
 """
 
 import json
@@ -26,7 +26,7 @@ def test_the_listing_takes_no_package(arguments):
     seen = subprocess.run([sys.executable, "-c", code, tools.ROOT / "scripts", *arguments],
                           capture_output=True, text=True, check=False)
     assert seen.returncode == 0, seen.stderr
-    assert all(name in seen.stdout for name in cli.ORDER)
+    assert all(name in seen.stdout for name in (*cli.ORDER, *cli.ALONE))
 
 
 @pytest.mark.parametrize("arguments, says", [
@@ -37,7 +37,7 @@ def test_wrong_usage(arguments, says):
     assert seen.returncode == 2 and says in seen.stderr
 
 
-@pytest.mark.parametrize("name", ["levels", "lan-packets", "once", "load"])
+@pytest.mark.parametrize("name", ["levels", "lan-packets", "once", "load", "first"])
 def test_an_experiment_at_its_smallest(module, tmp_path, name):
     seen = bench(name, "--smoke", "--out", tmp_path)
     assert seen.returncode == 0, seen.stderr

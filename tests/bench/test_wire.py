@@ -6,8 +6,9 @@ import zlib
 
 import pytest
 
-from benchkit import capture, codecs, http1, link, visit
+from benchkit import capture, codecs, corpus, http1, link, pieces, visit
 from benchkit.tools import BenchError
+from codeckit import dictionaries
 
 IP_LINK = """2: veth0@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP
     link/ether aa:bb:cc:dd:ee:ff brd ff:ff:ff:ff:ff:ff link-netnsid 0
@@ -86,6 +87,36 @@ def test_part_of_a_chunk_is_given_at_once():
     """The links in a first segment must be seen before the rest of its chunk is there."""
     parser = http1.Responses()
     assert list(parser.feed(CHUNKED[:CHUNKED.index(b"llo")])) == [(b"he", False)]
+
+
+def response(coding, body):
+    return (f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n"
+            "\r\n").encode() + body
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+def test_what_a_decoder_has_after_each_piece(coding):
+    text = corpus.invented_html(40_000)
+    body = codecs.encode(text, coding, 18 if coding == "br" else 15)
+    raw = response(coding, body)
+    lengths, sent = pieces.decoded([raw[at:at + 1000] for at in range(0, len(raw), 1000)], coding,
+                                   text)
+    assert sent == len(body) and lengths == sorted(lengths) and lengths[-1] == len(text)
+    assert len(lengths) == -(-len(raw) // 1000)
+    assert pieces.reached(lengths, 1) < pieces.reached(lengths, len(text))
+    assert pieces.decoded([raw], "gzip" if coding != "gzip" else "br", text) is None
+    with pytest.raises(codecs.WrongBody):
+        pieces.decoded([raw], coding, text[1:])
+
+
+def test_the_head_of_a_difference_is_no_piece():
+    text = corpus.invented_html(9000)
+    with dictionaries.Dcz(text[:8000]) as prepared:
+        body = prepared.encode(text)
+    raw = response("dcz", body)
+    cut = [raw[at:at + 50] for at in range(0, len(raw), 50)]
+    lengths, sent = pieces.decoded(cut, "dcz", text, text[:8000])
+    assert sent == len(body) and lengths[-1] == len(text)
 
 
 def test_response_that_is_an_error():

@@ -10,9 +10,12 @@ import re
 from base64 import b64encode
 from typing import Callable
 
+from conformance.client import begun
+
 MUST, SHOULD, BETTER = "must", "should", "better"
 CODINGS = ("gzip", "br", "zstd")
-HTTP, CACHING, SSE, DICTIONARIES = "RFC 9110", "RFC 9111", "HTML", "RFC 9842"
+HTTP, CACHING, HTML, DICTIONARIES = "RFC 9110", "RFC 9111", "HTML", "RFC 9842"
+SEGMENT = 1448  # bytes of an Ethernet's
 
 
 class NotAsked(Exception):
@@ -342,10 +345,18 @@ def twice(target):
         return str(problem)
 
 
-@check("bodies", BETTER, SSE, "events come when they are sent")
+@check("bodies", BETTER, HTML, "events come when they are sent")
 def events(target):
     first, last = target.client.first_byte(target.path("events"), "gzip")
     return "" if first < last / 2 else f"the first byte after {first:.1f} s of {last:.1f}"
+
+
+@check("bodies", BETTER, HTML, "two segments of a page have text of it, in each coding")
+def first_text(target):
+    target.encoded_page()
+    late = [coding for coding in CODINGS if (answer := target.ask(coding)).coding == coding
+            and not begun(answer.body[:2 * SEGMENT], coding)]
+    return f"none in {', '.join(late)}" if late else ""
 
 
 @check("bodies", SHOULD, f"{HTTP} §15.5.16", "a compressed request is decoded, or refused with 415")

@@ -67,6 +67,21 @@ def decode(body, coding):
     raise ValueError(f"the unknown coding '{coding}'")
 
 
+def begun(body, coding):
+    """What a decoder has of the beginning of a body."""
+    if coding in ("gzip", "x-gzip"):
+        return zlib.decompressobj(31).decompress(body)
+    if coding == "br":
+        import brotli
+
+        return brotli.Decompressor().process(body)
+    if coding == "zstd":
+        import zstandard
+
+        return zstandard.ZstdDecompressor().decompressobj().decompress(body)
+    return body
+
+
 class Client:
     """Asks the server of a base URL."""
 

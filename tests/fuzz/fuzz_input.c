@@ -1,7 +1,7 @@
 /*
  * The decoder of request bodies, given any bytes in odd pieces and read in odd amounts: a body that
- * it takes for whole is what the decoders make of the bytes at once, and no read goes beyond the
- * limits.
+ * it takes for whole is what the decoders make of the bytes at once, no read goes beyond the
+ * limits, and a length that the handler is told is the body's.
  */
 #include "server.h"
 
@@ -9,6 +9,7 @@
 #include "engines/engines.h"
 #include "fuzz.h"
 
+#include "apr_strings.h"
 #include "http_protocol.h"
 
 #define READS_MOST 4096
@@ -108,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static bool started;
     server_request_t request;
     source_t from;
+    const char *length;
     unsigned how;
     apr_status_t rv = APR_SUCCESS;
 
@@ -126,14 +128,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     el_value_set(&request.dir->values, EL_DIR_INFLATE, true);
     el_value_set(request.limits, EL_LIMIT_SIZE, how & 4 ? 1000 : MOST / 2);
     apr_table_setn(request.r->headers_in, "Content-Encoding", lists[how & 3]);
-    apr_table_setn(request.r->headers_in, "Content-Length", "10");
+    if (how & 64) {
+        apr_table_setn(request.r->headers_in, "Transfer-Encoding", "chunked");
+    } else {
+        apr_table_setn(request.r->headers_in, "Content-Length", "10");
+    }
     server_set_source(request.r, source, &from);
     server_set_sink(request.r, sink, NULL);
     if (server_prepare_input(request.r) != OK) {
         server_end(&request);
         return 0;
     }
-    MUST(!apr_table_get(request.r->headers_in, "Content-Length"));
+    length = apr_table_get(request.r->headers_in, "Content-Length");
+    MUST(!length != !apr_table_get(request.r->headers_in, "Transfer-Encoding"));
+    MUST(!length || !(how & 64));
     for (int i = 0; i < READS_MOST && rv == APR_SUCCESS && !run.eos; i++) {
         apr_bucket_brigade *bb = apr_brigade_create(request.r->pool, request.alloc);
         apr_off_t wanted = amounts[(how >> 3 ^ (unsigned)i) & 3];
@@ -147,6 +155,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     MUST(run.nbytes <= (how & 4 ? 1001 : MOST / 2 + 1));
+    /* What a handler is told is what it gets. */
+    MUST(!length || (run.eos && apr_atoi64(length) == (apr_int64_t)run.nbytes));
     if (run.eos && rv == APR_SUCCESS && (how & 3) < 3) {
         compare(&run, el_coding_find(lists[how & 3], strlen(lists[how & 3])), data + 2, size - 2);
     }

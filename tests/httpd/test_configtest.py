@@ -201,7 +201,8 @@ def check():
     and there is no log to check and nothing to stop."""
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
-    server = Server(modules=("socache_shmcb",), records=("elastic", "deflate"))
+    server = Server(modules=("socache_shmcb", "ext_filter", "substitute", "buffer", "cache",
+                             "cache_disk"), records=("elastic", "deflate"))
 
     def run(lines):
         server.configure(lines)
@@ -258,6 +259,37 @@ def test_known_but_not_built_in_is_a_warning(check, line, names, built_in):
 def test_what_has_no_effect_is_a_warning(check, line, warning):
     ok, output = check(line)
     assert ok and output.count(warning) == 1, output
+
+
+UPPER = 'ExtFilterDefine upper mode=output ftype=20 cmd="/usr/bin/tr a-z A-Z"\n'
+NO_FILTER = "no loaded module has the filter"
+COMPRESSED = "the filter upper gets compressed bytes; name it first"
+
+
+@pytest.mark.parametrize("lines,warning", [
+    ("SetOutputFilter BROTLI_COMPRESS;DEFLATE", f"SetOutputFilter: {NO_FILTER} BROTLI_COMPRESS"),
+    ("<Location /a>\nAddOutputFilter DEFLATE;brotli_compress html\n</Location>",
+     f"AddOutputFilter: {NO_FILTER} brotli_compress"),
+    ("SetInputFilter BROTLI_COMPRESS", f"SetInputFilter: {NO_FILTER} BROTLI_COMPRESS"),
+    (UPPER + "SetOutputFilter ELASTIC;upper", COMPRESSED),
+    (UPPER + '<Location /a>\n<If "true">\nSetOutputFilter "DEFLATE;upper"\n</If>\n</Location>',
+     COMPRESSED),
+])
+def test_a_filter_that_cannot_work_is_a_warning(check, lines, warning):
+    ok, output = check(lines)
+    assert ok and output.count("elastic: ") == output.count(warning) == 1, output
+
+
+@pytest.mark.parametrize("lines", [
+    "SetOutputFilter INFLATE;ELASTIC\nSetInputFilter DEFLATE",
+    "SetOutputFilter SUBSTITUTE;DEFLATE\nAddOutputFilter DEFLATE;SUBSTITUTE html",
+    "SetOutputFilter DEFLATE;BUFFER\nSetOutputFilter None\nSetOutputFilter elsewhere",
+    "<IfModule mod_brotli.c>\nSetOutputFilter BROTLI_COMPRESS\n</IfModule>",
+    UPPER + "SetOutputFilter upper;ELASTIC",
+    "SetOutputFilter DEFLATE;CACHE\nCacheEnable disk /\nCacheRoot {root}"])
+def test_filters_that_work_are_none(check, lines):
+    ok, output = check(lines)
+    assert ok and "elastic:" not in output, output
 
 
 @pytest.mark.parametrize("interval,times", [("100ms", 1), ("499ms", 1), ("500ms", 0)])

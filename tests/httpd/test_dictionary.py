@@ -140,7 +140,9 @@ def test_nothing_of_a_slow_body_is_withheld(server, place, ae, protocol):
     """The first part arrives while the script waits for it to be seen."""
     seen = f"seen-{place}-{ae}-{protocol}".replace("/", "")
     host = {"Host": "localhost"} if protocol == "http/1.1" else None
-    with server.stream(f"/{place}/parts.cgi?{seen}", ae=ae, headers=host, protocol=protocol) as got:
+    # The script waits for 20 s.
+    with server.stream(f"/{place}/parts.cgi?{seen}", ae=ae, headers=host, protocol=protocol,
+                       timeout=15) as got:
         assert got.headers[USE] == 'match="/pages/*"'
         got.wait_for(PARTS[0], 15)
         server.write(seen, b"")

@@ -63,10 +63,7 @@ LUA = """
 function pieces(r)
     r.content_type = "text/plain"
     r.headers_out["ETag"] = '"o"'
-    if r.args then
-        r.headers_out["Content-Length"] = r.args
-    end
-    for number = 0, r.args and 4 or 19 do
+    for number = 0, 19 do
         r:write(string.rep(string.format("piece %02d is even ", number), 700))
         collectgarbage()
     end
@@ -107,13 +104,12 @@ def test_an_encoder_that_fails_before_anything_was_sent_leaves_the_body_as_it_is
 
 
 def test_what_a_stream_keeps_of_a_body_is_bounded(streams):
-    """Beyond that the response is an error, which looks like no body, as where it comes short: it is
-    not the encoder that failed. What lies in a file needs no keeping."""
+    """Beyond that the response is an error, which looks like no body. What lies in a file needs no
+    keeping."""
     server = streams("gzip-later")
-    for path, coding in (("/pieces", "gzip"), ("/pieces?1000000", "br")):
-        answer = server.get(path, ae=coding)
-        assert answer.status == 500 and answer.coding is None
-        assert PIECES[0] not in answer.raw
+    answer = server.get("/pieces", ae="gzip")
+    assert answer.status == 500 and answer.coding is None
+    assert PIECES[0] not in answer.raw
     check.plain(server.get("/even.txt", ae="gzip"), EVEN)
 
 

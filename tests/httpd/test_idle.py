@@ -2,12 +2,13 @@
 asked for often, and how an encoding is made anew, is proven by tests/unit."""
 
 import contextlib
+import functools
 import os
 import time
 
 import pytest
 
-from kit import bodies, check, env, keep
+from kit import bodies, check, env, faults, keep
 from kit.driven import start_driven
 from kit.server import leaves_late
 from kit.stores import OWN, PROVIDERS, Between, Redis
@@ -24,10 +25,10 @@ GZIP_TOP = "12" if env.HAS_LIBDEFLATE else "9"
 class Site:
     """A server that keeps what it encodes; its load is scripted, and at first not spare."""
 
-    def __init__(self, httpd, config, modules=keep.SHMCB):
+    def __init__(self, httpd, config, modules=keep.SHMCB, **kw):
         self.d = start_driven(httpd, keep.KEEP + "ElasticMinSize 0\nAlias /pinned {docs}\n"
                               f"<Location /pinned>\nElasticLevel gzip 4\n</Location>\n{config}\n",
-                              modules=modules)
+                              modules=modules, **kw)
         self.server = self.d.server
 
     def page(self, size=30000):
@@ -95,7 +96,7 @@ class Site:
 
 @pytest.fixture
 def site(httpd):
-    return lambda *words: Site(httpd, *words)
+    return functools.partial(Site, httpd)
 
 
 @pytest.mark.smoke
@@ -218,3 +219,18 @@ def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site):
     s.wait_until_improved(before + 1)
     s.server.stop()
     assert not s.server.log.lines("exit signal|SIGKILL" + "|still did not exit" * (not leaves_late()))
+
+
+def test_the_end_of_a_child_waits_for_who_uses_the_store(site, tmp_path):
+    """The timer's thread runs on while its process exits: with the lock, nobody else could go on."""
+    lock = faults.Folder(tmp_path, "store-lock")
+    s = site("ElasticIdle 100 top", **lock.options)
+    page = s.page()
+    s.ask_often(*page)
+    lock["keep"] = True
+    s.d.load(10)
+    s.server.wait_for(lambda: lock["held"], 60, "the lock in the timer's hands")
+    keep.reload(s.server)
+    assert s.ask(*page)[1]["elastic-engine"] == "cache"
+    counts = keep.cache(s.server)
+    assert (counts["faults"], counts["broken"]) == (0, 0)

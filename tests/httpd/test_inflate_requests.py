@@ -8,6 +8,7 @@ import zstandard
 
 from kit import aborts, bodies, check, env, faults, inflate, reader
 from kit.inflate import CODINGS, WAYS, encode, head, is_body, post, post_chunks, read, refused
+from kit.origin import framed
 
 BODY = bodies.text(70000)
 EACH_WAY = pytest.mark.parametrize("way", WAYS)
@@ -41,7 +42,22 @@ def test_a_script_reads_the_decoded_body(server, protocol, way, coding):
     found = read(post(server, f"/{way}/echo.cgi", sent, coding, {"Content-MD5": "x"},
                       protocol=protocol))
     is_body(found, BODY)
+    assert found["length"] == str(len(BODY))
+    found = read(post_chunks(server, f"/{way}/echo.cgi", [sent], coding))
+    is_body(found, BODY)
     assert found["length"] is None
+
+
+@EACH_WAY
+@EACH_CODING
+def test_the_length_is_known_up_to_8_mb(server, way, coding):
+    """Beyond, the handler reads while it is decoded."""
+    most = 8 << 20
+    for size in (0, 1, 65535, 65536, 65537, most, most + 100_000):
+        body = bodies.text(size)
+        found = read(post(server, f"/{way}/echo.cgi", encode(body, coding), coding))
+        is_body(found, body)
+        assert found["length"] == (str(size) if size <= most else None), (size, found)
 
 
 SEVERAL = [("gzip", "br"), ("br", "gzip"), ("gzip", "gzip"), ("br", "br"),
@@ -161,15 +177,16 @@ def test_a_look_ahead_takes_nothing(server, protocol, way, coding):
 @pytest.mark.parametrize("coding", ["gzip", "br", "gzip, br"])
 @pytest.mark.parametrize("mode", ["block", "nonblock"])
 def test_what_was_sent_is_read_before_the_rest_comes(server, way, coding, mode):
-    """Whether the handler may wait or not; and behind the end comes nothing."""
+    """Whether the handler may wait or not; and behind the end comes nothing. In chunks: of a body
+    with a length, the handler gets the decoded one's first."""
     sent = encode(BODY, *coding.split(", "))
     with server.connect() as connection:
         connection.send(head(f"/{way}/reader?{mode}", Content_Encoding=coding,
-                             Content_Length=len(sent)) + sent[:9000])
+                             Transfer_Encoding="chunked") + framed([sent[:9000]])[:-5])
         pieces = connection.body_pieces(connection.read_head())
         first = next(pieces)
         assert first.endswith(b"|") and 0 < int(first[:-1]) < len(BODY), first
-        connection.send(sent[9000:])
+        connection.send(framed([sent[9000:]]))
         assert b"".join(pieces) == b"70000 1"
 
 
@@ -278,7 +295,7 @@ def test_a_refused_body_ends_the_connection(server, way):
     sent = b"no gzip" + b"GET /a.txt HTTP/1.1\r\nHost: x\r\n\r\n" * 1000
     with server.connect() as connection:
         connection.send(head(f"/{way}/reader?careless", Content_Encoding="gzip",
-                             Content_Length=len(sent)) + sent)
+                             Transfer_Encoding="chunked") + framed([sent]))
         answer = connection.read_response()
         check.whole(answer, None, b"3")
         assert answer.has_token("Connection", "close")
@@ -291,10 +308,15 @@ def test_a_refused_body_ends_the_connection(server, way):
 def test_an_answer_that_has_begun_does_not_look_whole(server):
     """A handler writes while it reads, and the body it reads turns out damaged or too large."""
     path, whole = "/little/elastic/reflect", encode(bodies.noise(1 << 20), "gzip")
-    for sent in (whole[:-5] + b"wrong", encode(bodies.noise(2 << 20), "gzip")):
-        answer = post(server, path, sent)
+    broken = (whole[:-5] + b"wrong", encode(bodies.noise(2 << 20), "gzip"))
+    for sent in broken:
+        answer = post_chunks(server, path, [sent])
         assert answer.status == 200 and not answer.complete, answer
     check.whole(post(server, path, whole), None, bodies.noise(1 << 20))
+    check.whole(post_chunks(server, path, [whole]), None, bodies.noise(1 << 20))
+    # Where the length is known first, all is.
+    for sent, status in zip(broken, (400, 413)):
+        refused(post(server, path, sent), status)
 
 
 # --- redirects and error pages, which are read after the body, or instead of it

@@ -1,11 +1,12 @@
 """ElasticCache: a body that was seen before is not encoded again."""
 
+import random
 import subprocess
 import threading
 
 import pytest
 
-from kit import at, bodies, check
+from kit import at, bodies, check, faults
 from kit.counters import counted
 from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, is_kept, kept, page, reload, twice
 from kit.position import FOLLOW, start_following
@@ -63,7 +64,7 @@ def test_the_third_time_it_is_not_encoded(server, coding):
     for name in ("elastic-coding", "elastic-level", "elastic-in", "elastic-out", "elastic-ratio"):
         assert len({note[name] for note in notes}) == 1, name
     grown = {key: value - before[key] for key, value in cache(server).items()}
-    assert grown == {"hits": 1, "misses": 2, "stored": 1, "faults": 0}
+    assert grown == {"hits": 1, "misses": 2, "stored": 1, "faults": 0, "busy": 0, "broken": 0}
     answer, grown = counted(server, lambda: server.get(path, ae=coding))
     assert is_kept(server, answer) and grown == {"compressed": 1}
 
@@ -168,6 +169,32 @@ def test_many_who_want_a_new_page_wait_for_one_encoding(server):
         check.encoded(answer, "br", body)
     made = [answer for answer in answers if not is_kept(server, answer)]
     assert len(made) <= 2 * len(server.children()) + 1
+
+
+NOISE = random.Random(1).randbytes(12000)
+
+
+@pytest.mark.parametrize("body, most", [(NOISE, "1M"), (bodies.text(12000), "1000"),
+                                        (NOISE[:6000] + bytes(6000), "5900")],
+                         ids=["no-smaller", "too-large", "larger-than-expected"])
+def test_nobody_waits_for_others_to_encode_what_cannot_be_handed_over(httpd, tmp_path, body, most):
+    turns = faults.Folder(tmp_path, "gzip-turns")
+    server = httpd(KEEP + PINNED + f"ElasticCacheMaxSize {most}\n", modules=SHMCB, **turns.options)
+    path, body = page(server, body)
+    threads = [threading.Thread(target=server.get, args=(path,), kwargs={"ae": "gzip"})
+               for _ in range(4)]
+    threads[0].start()
+    server.wait_for(lambda: turns["1"], 60, "the first")
+    for thread in threads[1:]:
+        thread.start()
+    turns["1"] = False
+    threads[0].join(60)
+    # Now and not one after the other.
+    others = [{"1", "2", "3"}, {"2", "3", "4"}]
+    server.wait_for(lambda: any(all(turns[name] for name in names) for names in others), 30,
+                    "all others")
+    server.wait_for(lambda: turns.clear() or not any(thread.is_alive() for thread in threads), 60,
+                    "all answers")
 
 
 # --- the store's life

@@ -10,7 +10,7 @@ import pytest
 
 from kit import bodies, check, faults
 from kit.client import Incomplete
-from kit.keep import KEEP, PINNED, SHMCB, cache, kept, page, reload, twice
+from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, kept, page, reload, twice
 
 MAGIC = b"elentry\x01"
 
@@ -82,7 +82,7 @@ def test_no_memory_for_the_store(httpd, tmp_path):
                    wrapper=faults.wrapper(faults.library(tmp_path, "store-memory")))
     path, body = page(server)
     assert not any(kept(server, path, body) for _ in range(3))
-    assert cache(server) == {"hits": 0, "misses": 0, "stored": 0, "faults": 0}
+    assert not any(cache(server).values())
     assert server.log.lines("ElasticCache is off: ElasticCacheStore shmcb:.*: there is no memory")
 
 
@@ -116,3 +116,59 @@ def test_children_that_are_killed(httpd):
     assert wrong == []
     reload(server)
     assert [kept(server, *pages[0]) for _ in range(3)][-1]
+
+
+def is_used(server):
+    """Whether the store takes an entry."""
+    before = cache(server)["stored"]
+    twice(server, page(server)[0])
+    return cache(server)["stored"] > before
+
+
+def test_the_store_goes_on_once_after_a_child_that_ended_in_the_middle_of_it(httpd, tmp_path):
+    lock = faults.Folder(tmp_path, "store-lock")
+    server = httpd(KEEP + PINNED, modules=SHMCB, mpm_config=CHILDREN, **lock.options,
+                   allow_log=("AH00052", "AH00051", "a child ended while it used the store"))
+
+    def die():
+        def is_done():
+            with contextlib.suppress(OSError, Incomplete):
+                server.get(path, ae="gzip")
+            return not lock["die"]
+
+        path, _ = page(server)
+        lock["die"] = True
+        server.wait_for(is_done, 60, "the end of a child")
+
+    for _ in range(2):
+        path, body = page(server)
+        twice(server, path)
+        die()
+        assert is_used(server) and [kept(server, path, body) for _ in range(3)][-1]
+        assert cache(server)["broken"] == 0
+        die()
+        assert not any(is_used(server) for _ in range(3))
+        assert cache(server)["broken"] == 1
+        assert "The store of encodings is off" in server.get("/elastic-status").body.decode()
+        reload(server)
+    assert is_used(server) and cache(server)["faults"] == 4
+    for what in ("goes on without what it had", "is off until the next reload"):
+        assert len(server.log.lines(f"a child ended while it used the store, which {what}")) == 2
+
+
+def test_who_does_not_wait_for_the_store_has_found_no_fault(httpd, tmp_path):
+    lock = faults.Folder(tmp_path, "store-lock")
+    server = httpd(KEEP + PINNED, modules=SHMCB, **lock.options)
+    lock["slow"] = True
+
+    def meet():
+        pages = [page(server)[0] for _ in range(8)]
+        running = [threading.Thread(target=twice, args=(server, path)) for path in pages]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join(300)
+        return cache(server)["busy"] > 0
+
+    server.wait_for(meet, 20, "one that did not wait")
+    assert cache(server)["faults"] == 0

@@ -1,6 +1,7 @@
 """Who gets which coding: Accept-Encoding against what the server has, and against what the header
 of the response says; and which fields a coding changes."""
 
+import os
 import urllib.parse
 
 import pytest
@@ -25,6 +26,7 @@ PLACES = {
     "types-plus": "ElasticTypes +image/png -text/html",
 }
 CGI = """\
+import os
 import urllib.parse
 head(*urllib.parse.unquote(os.environ['QUERY_STRING']).split('|'))
 out(bodies.html(20000))
@@ -43,6 +45,22 @@ def server(httpd_shared):
 
 def of_type(value, *fields):
     return "/field.cgi?" + urllib.parse.quote("|".join([f"Content-Type: {value}", *fields]))
+
+
+# The types of Debian's table, by extension, of what shrinks by a third or more.
+SHRINKS = ("ico", "bmp", "svg", "ttf", "otf", "ttc", "eot", "js", "json", "xml", "rss", "atom",
+           "css", "csv", "m3u", "m3u8", "pls", "gltf", "glb", "obj", "mtl", "stl", "dae", "ps",
+           "rtf", "sql", "dtd", "nt", "ttl", "wasm", "webmanifest", "geojson", "ics", "vcf", "vtt", "sh", "pac")
+
+
+@pytest.mark.skipif(not os.path.exists("/etc/mime.types"), reason="Debian's table is not there")
+def test_files_have_types_that_are_listed(httpd):
+    server = httpd("Elastic On\nTypesConfig /etc/mime.types\n",
+                   files={f"a.{name}": BODY for name in (*SHRINKS, "png", "zip", "woff2")})
+    codings = {name: server.get(f"/a.{name}", ae="gzip").coding for name in SHRINKS}
+    assert codings == dict.fromkeys(SHRINKS, "gzip")
+    for name in ("png", "zip", "woff2"):
+        assert server.get(f"/a.{name}", ae="gzip").coding is None
 
 
 # The path, Accept-Encoding, the coding, why there is none, and whether others may get one. How a
@@ -73,9 +91,11 @@ TABLE = [
     ("/set-encoding/a.html", "br", "gzip", "encoded", False),
     *((of_type(value), "gzip", "gzip", None, True) for value in (
         "TEXT/HTML", "text/html;charset=utf-8", "text/event-stream", "application/ld+json",
-        "image/svg+xml")),
+        "image/svg+xml", "image/vnd.microsoft.icon", "model/gltf+json", "audio/mpegurl",
+        "application/openapi+yaml", "font/collection")),
     *((of_type(value), "gzip", None, "type", False) for value in (
-        "font/woff2", "application/octet-stream", "application/jsonx")),
+        "font/woff2", "application/octet-stream", "application/jsonx", "image/tiff",
+        "model/step+zip", "audio/x-wav")),
     # mod_headers runs as a filter: the type was another one when the filters were chosen.
     ("/late/a.png", "gzip", "gzip", None, True),
     *((path, "gzip", "gzip", None, True) for path in (

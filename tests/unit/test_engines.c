@@ -1,6 +1,8 @@
 /* Every engine at every level: what goes in comes out of the library's own decoder. */
 #include "encodings.h"
 
+#include "core/bytes.h"
+
 #ifdef ELASTIC_WITH_ZSTD
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
@@ -68,6 +70,44 @@ EACH_ENGINE(engines, a_context_left_midway_can_be_reset)
         ck_assert_int_ne(engine->step(context, EL_FLUSH, &span), EL_STEP_ERROR);
         el_pool_release(context);
         assert_whole(&plan, BODY_TEXT, 3000);
+    }
+}
+
+/* What `context` makes of `nbytes` from `start` on; they are hashed, not kept. */
+static uint64_t made_of(const el_plan_t *plan, el_context_t *context, size_t start, size_t nbytes)
+{
+    el_span_t span = {body + start, nbytes, encoded, ROOM};
+    uint64_t sum = EL_HASH_START;
+
+    ck_assert(plan->engine->reset(context, &plan->setup));
+    ck_assert_int_eq(plan->engine->step(context, EL_FINISH, &span), EL_STEP_OK);
+    for (const uint8_t *byte = encoded; byte < span.out; byte++) {
+        sum = el_hash_add(sum, *byte);
+    }
+    return sum;
+}
+
+/* New, and after bodies of all lengths: in the same memory, whose address counts with igzip. */
+EACH_ENGINE(engines, what_a_context_made_before_changes_no_byte)
+{
+    int most = engine->level_max < SLOW_LEVEL ? engine->level_max : SLOW_LEVEL;
+
+    for (int level = engine->level_min; engine->step && level <= most; level++) {
+        el_plan_t plan = {engine, {.level = level, .size_hint = 20000}};
+        el_context_t *context = engine->create(&plan.setup);
+        uint64_t made[40];
+
+        ck_assert_ptr_nonnull(context);
+        body_fill(BODY_TEXT, body, 40 * 500 + 20000);
+        for (int turn = 0; turn < 2; turn++) {
+            for (size_t i = 0; i < ROWS(made); i++) {
+                uint64_t now = made_of(&plan, context, 500 * i, 500 + 450 * i);
+
+                ck_assert(turn == 0 || now == made[i]);
+                made[i] = now;
+            }
+        }
+        engine->free(context);
     }
 }
 

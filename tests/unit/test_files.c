@@ -5,6 +5,7 @@
 #include "suites.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,9 +17,9 @@ static const struct {
     int64_t modified_sec, modified_nsec, changed_sec, changed_nsec;
     bool settled;
 } times[] = {
-    {"just two seconds ago", NOW_SEC - 3, 999999999, NOW_SEC - 3, 999999999, true},
-    {"changed a moment later", NOW_SEC - 3, 1, NOW_SEC - 2, 1000, false},
-    {"modified a moment later", NOW_SEC - 2, 1000, NOW_SEC - 3, 1, false},
+    {"just 40 seconds ago", NOW_SEC - 41, 999999999, NOW_SEC - 41, 999999999, true},
+    {"changed a moment later", NOW_SEC - 41, 1, NOW_SEC - 40, 1000, false},
+    {"modified a moment later", NOW_SEC - 40, 1000, NOW_SEC - 41, 1, false},
     {"modified at a whole second", NOW_SEC - 1000, 0, NOW_SEC - 900, 7, true},
     {"changed at a whole second", NOW_SEC - 1000, 5, NOW_SEC - 900, 0, false},
     {"modified in the future", NOW_SEC + 1000, 5, NOW_SEC - 900, 7, false},
@@ -72,6 +73,17 @@ TEST(files, the_numbers_of_files_are_their_own)
     ck_assert(later.size == one.size && later.modified_sec == one.modified_sec);
     close(file);
     close(second);
+}
+
+TEST(files, one_that_lies_in_memory_only_is_known)
+{
+    int memory = memfd_create("file", 0), other = open("/proc/self/stat", O_RDONLY);
+
+    ck_assert(memory >= 0 && el_file_is_in_memory(memory));
+    ck_assert(other >= 0 && !el_file_is_in_memory(other));
+    close(other);
+    close(memory);
+    ck_assert(el_file_is_in_memory(memory)); /* nothing is known of it */
 }
 
 TEST(files, what_is_no_regular_file_has_no_numbers)

@@ -58,11 +58,17 @@ EACH(mediatype, a_type_matches_or_not, matches)
 /* The whole list is in a test against httpd. */
 TEST(mediatype, some_types_are_listed_by_default)
 {
-    static const char *const others[] = {"image/png", "application/zip", "video/mp4", "text/",
-                                         "text",      "",                NULL};
+    static const char *const others[] = {
+        "image/png", "application/zip", "video/mp4", "text/", "text", "", "audio/mpeg",
+        "model/step+zip", "multipart/x+json", NULL};
+    static const char *const listed[] = {
+        "application/ld+json", " \tText/HTML; charset=utf-8", "image/vnd.microsoft.icon",
+        "application/x-font-otf", "application/openapi+yaml;version=3", "application/geo+json-seq",
+        "audio/x-scpls", "font/sfnt", "model/gltf+json", "model/stl"};
 
-    ck_assert(el_mediatype_is_default("application/ld+json"));
-    ck_assert(el_mediatype_is_default(" \tText/HTML; charset=utf-8"));
+    for (int i = 0; i < ROWS(listed); i++) {
+        ck_assert_msg(el_mediatype_is_default(listed[i]), "%s", listed[i]);
+    }
     for (int i = 0; i < ROWS(others); i++) {
         ck_assert(!el_mediatype_is_default(others[i]));
     }

@@ -227,6 +227,16 @@ EACH(encodings, what_was_asked_for_is_forgotten, fadings)
     row_eq(take(row->taken_at), row->taken);
 }
 
+TEST(encodings, what_was_taken_in_vain_is_taken_again_after_an_hour)
+{
+    ask(1, 100, NOW);
+    ck_assert_int_eq(take(NOW), 1);
+    for (uint32_t now = NOW; now < NOW + 3 * 3600; now += HALF / 4) {
+        ask(1, 50, now);
+        ck_assert_int_eq(take(now), now != NOW && now % 3600 == NOW % 3600 ? 1 : -1);
+    }
+}
+
 TEST(encodings, what_was_taken_in_vain_is_not_taken_again_until_it_was_forgotten)
 {
     ask(1, 100, NOW);
@@ -279,7 +289,7 @@ TEST(encodings, a_full_count_stays_full)
 {
     ask(1, 1, NOW);
     for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
-        atomic_fetch_or(&hot.slot[i].asked, INT32_MAX);
+        atomic_fetch_or(&hot.slot[i].asked, (1 << 26) - 1);
     }
     ask(1, 1, NOW);
     ck_assert_int_eq(take(NOW), 1);

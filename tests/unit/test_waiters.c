@@ -130,3 +130,34 @@ TEST(waiters, where_there_is_no_place_it_is_encoded)
         el_waiters_leave(&all[i]);
     }
 }
+
+TEST(waiters, nobody_waits_twice_for_what_cannot_be_handed_over)
+{
+    el_waiters_t first = enter_first(), later = {.encodes = false}, other = later;
+    el_name_t another = {.kind = EL_NAME_BODY, .coding = EL_BR};
+    threads_t threads = start(&first, &never, 0);
+
+    first.vain = true;
+    el_waiters_leave(&first);
+    wait_until(&encoding, THREADS);
+    may_end = 1;
+    threads_join(&threads);
+    /* Nor does anybody who comes later; of other bodies that is not known. */
+    ck_assert_int_eq(el_waiters_enter(&later, &name, never), EL_WAITERS_ENCODE);
+    ck_assert_int_eq(el_waiters_enter(&other, &another, never), EL_WAITERS_ENCODE);
+    ck_assert(!later.encodes && other.encodes);
+    el_waiters_leave(&other);
+}
+
+TEST(waiters, what_is_known_of_a_body_takes_no_place_of_others)
+{
+    for (unsigned i = 0; i < 1000; i++) {
+        el_waiters_t waiters = {.encodes = false};
+        el_name_t other = {.kind = EL_NAME_BODY, .hash = {(uint8_t)i, (uint8_t)(i >> 8)}};
+
+        ck_assert_int_eq(el_waiters_enter(&waiters, &other, never), EL_WAITERS_ENCODE);
+        ck_assert(waiters.encodes);
+        waiters.vain = true;
+        el_waiters_leave(&waiters);
+    }
+}

@@ -4,7 +4,8 @@
 
 /*
  * Of output: decodes responses; counts those that no filter encodes; header fields of a 304; no
- * body of one; no ranges of an encoded body; ElasticPadding; ElasticDictionary; ElasticExplain.
+ * body of one; no ranges of an encoded body; ElasticPadding; ElasticDictionary; ElasticExplain;
+ * precompressed files behind other modules' filters.
  */
 #define EL_FILTER_INFLATE "INFLATE"
 #define EL_FILTER_SKIPPED "ELASTIC_SKIPPED"
@@ -14,6 +15,7 @@
 #define EL_FILTER_PADDING "ELASTIC_PADDING"
 #define EL_FILTER_DICTIONARY "ELASTIC_DICTIONARY"
 #define EL_FILTER_EXPLAIN "ELASTIC_EXPLAIN"
+#define EL_FILTER_PRECOMPRESSED "ELASTIC_PRECOMPRESSED"
 
 /* Of input: decode requests, by mod_deflate's name and for ElasticInflate. */
 #define EL_FILTER_DEFLATE "DEFLATE"

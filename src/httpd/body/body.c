@@ -6,6 +6,7 @@
 #include "apr_portable.h"
 #include "http_protocol.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,24 +104,26 @@ static apr_status_t read_file(const apr_bucket *bucket, char *to, size_t nbytes)
     return rv;
 }
 
-apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room)
+apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room, size_t *copied)
 {
     apr_size_t expected = bucket->length;
     const char *data;
-    apr_size_t len;
     apr_status_t rv;
 
     if (expected > room) {
         return APR_EGENERAL;
     }
+    *copied = expected;
     if (APR_BUCKET_IS_FILE(bucket)) {
         return read_file(bucket, to, expected);
     }
-    rv = apr_bucket_read(bucket, &data, &len, APR_BLOCK_READ);
+    rv = apr_bucket_read(bucket, &data, copied, APR_BLOCK_READ);
+    if (rv == APR_SUCCESS && *copied > expected) {
+        return APR_EGENERAL;
+    }
     if (rv == APR_SUCCESS) {
-        memcpy(to, data, len < room ? len : room);
         /* Whatever it could not read at once is in a bucket behind it. */
-        rv = len <= expected ? APR_SUCCESS : APR_EGENERAL;
+        memcpy(to, data, *copied);
     }
     return rv;
 }
@@ -130,14 +133,16 @@ static apr_status_t copy_all(apr_bucket_brigade *bb, el_whole_t *whole)
     size_t used = 0;
 
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
+        char *to = (char *)whole->buffer + used;
+        size_t copied = 0;
         apr_status_t rv = APR_BUCKET_IS_METADATA(e)
                               ? APR_SUCCESS
-                              : el_body_copy(e, (char *)whole->buffer + used, whole->nbytes - used);
+                              : el_body_copy(e, to, whole->nbytes - used, &copied);
 
         if (rv != APR_SUCCESS) {
             return rv;
         }
-        used += e->length;
+        used += copied;
     }
     return used == whole->nbytes ? APR_SUCCESS : APR_EOF;
 }
@@ -151,6 +156,51 @@ static bool is_private(const apr_bucket *e)
 {
     return APR_BUCKET_IS_HEAP(e) || APR_BUCKET_IS_POOL(e) || APR_BUCKET_IS_TRANSIENT(e)
            || APR_BUCKET_IS_IMMORTAL(e);
+}
+
+/* A copy of the data of `*bucket`, whose length is known, takes its place. */
+static apr_status_t replace_by_copy(apr_bucket **bucket)
+{
+    apr_bucket *original = *bucket;
+    char *copy = malloc(original->length + 1);
+    size_t copied;
+    apr_status_t rv =
+        copy ? el_body_copy(original, copy, original->length, &copied) : APR_ENOMEM;
+
+    if (rv != APR_SUCCESS) {
+        free(copy);
+        return rv;
+    }
+    *bucket = apr_bucket_heap_create(copy, copied, free, original->list);
+    APR_BUCKET_INSERT_BEFORE(original, *bucket);
+    apr_bucket_delete(original);
+    return APR_SUCCESS;
+}
+
+apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t most)
+{
+    bool incomplete = false;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        bool is_shared =
+            !APR_BUCKET_IS_METADATA(e) && !is_private(e) && e->length != UNKNOWN_LENGTH;
+        size_t nbytes = e->length;
+        apr_status_t rv;
+
+        if (is_shared && nbytes <= most) {
+            most -= nbytes;
+            rv = replace_by_copy(&e);
+        } else {
+            incomplete = incomplete || is_shared;
+            rv = apr_bucket_setaside(e, pool);
+        }
+        /* Of a bucket that cannot be set aside httpd says so, but keeps it. */
+        if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
+            return rv;
+        }
+    }
+    return incomplete ? APR_INCOMPLETE : APR_SUCCESS;
 }
 
 bool el_body_is_private(const apr_bucket_brigade *bb)

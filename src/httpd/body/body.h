@@ -23,10 +23,20 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
                           apr_read_type_e mode);
 
 /*
- * Copies the data of a bucket of known length, `room` at most, to `to`. A file is read without its
- * bucket noticing; of any other, what cannot be had at once is in a bucket behind it afterwards.
+ * Copies the data of a bucket of known length, `room` at most, to `to`, of which `*copied` is
+ * filled then. A file is read without its bucket noticing; of any other, what cannot be had at once
+ * is in a bucket behind it afterwards.
  */
-apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room);
+apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room, size_t *copied);
+
+/*
+ * Has the data of `bb` outlast this call of a filter, in `pool` or in memory of its own. What is
+ * neither private memory nor of unknown length is copied, `most` bytes of it at most: who passed it
+ * on may close its file when the filter returns, and a file of `pool` cannot be set aside in there.
+ * APR_INCOMPLETE where more than that is left; another error where it cannot be read, or memory is
+ * short.
+ */
+apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t most);
 
 /*
  * Bytes of a block of output: what httpd's own buckets hold, so that the allocator's 8 KB blocks

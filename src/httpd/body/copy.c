@@ -19,11 +19,15 @@ struct el_copy {
     bool failed;
 };
 
-/* In place of a bucket's own data while nobody has read it. */
+/*
+ * In place of a bucket's own data while nobody has read it. The type in place of its own has the
+ * same name, which tells other filters how to read it.
+ */
 typedef struct {
     el_copy_t *copy;
     const apr_bucket_type_t *type;
     void *data;
+    apr_bucket_type_t in_place;
 } watched_t;
 
 static void release(el_copy_t *copy)
@@ -90,8 +94,9 @@ static void watch(el_copy_t *copy, apr_bucket *bucket)
         fail(copy);
         return;
     }
-    *watched = (watched_t){copy, bucket->type, bucket->data};
-    bucket->type = &watched_type;
+    *watched = (watched_t){copy, bucket->type, bucket->data, watched_type};
+    watched->in_place.name = bucket->type->name;
+    bucket->type = &watched->in_place;
     bucket->data = watched;
     copy->unread++;
 }
@@ -163,9 +168,12 @@ static void take(el_copy_t *copy, apr_bucket *bucket)
     } else if (bucket->length == UNKNOWN_LENGTH) {
         watch(copy, bucket);
     } else if (bucket->length > 0 && reserve(copy, bucket->length)) {
-        if (el_body_copy(bucket, copy->bytes + copy->nbytes, bucket->length) == APR_SUCCESS) {
+        size_t copied;
+
+        if (el_body_copy(bucket, copy->bytes + copy->nbytes, bucket->length, &copied)
+            == APR_SUCCESS) {
             /* Whatever could not be read at once is in the next bucket. */
-            copy->nbytes += bucket->length;
+            copy->nbytes += copied;
         } else {
             fail(copy);
         }

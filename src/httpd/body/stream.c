@@ -153,18 +153,6 @@ static void keep_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket,
     APR_BRIGADE_INSERT_TAIL(stream->kept, kept);
 }
 
-/* The memory of what is kept must outlast this call of the filter. */
-static bool set_aside(apr_bucket_brigade *bb, apr_pool_t *pool)
-{
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
-         e = APR_BUCKET_NEXT(e)) {
-        if (apr_bucket_setaside(e, pool) != APR_SUCCESS) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /*
  * The body cannot go on. Where all of it is at hand, and nothing was passed on, it goes another
  * way; other buckets than data, of which `out` has some, hold wherever they stand before EOS.
@@ -247,7 +235,8 @@ apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_briga
     if (rv == APR_SUCCESS) {
         rv = el_stream_pass(f, stream);
     }
-    if (stream->kept && !set_aside(stream->kept, f->r->pool)) {
+    /* What is kept outlasts this call of the filter, but a file need not. */
+    if (stream->kept && el_body_set_aside(stream->kept, f->r->pool, 0) != APR_SUCCESS) {
         commit(f, stream);
     }
     apr_brigade_cleanup(bb);

@@ -27,6 +27,12 @@ void el_shmcb_close(void);
 /* How many entries it has at most, where there is a cache. */
 uint32_t el_shmcb_entries(void);
 
+/*
+ * Whether children have ended in the middle of it: after the first one it goes on, empty, and after
+ * the next it is off until it is opened again. Any thread.
+ */
+bool el_shmcb_is_broken(void);
+
 /* The store's functions, of this part; any thread. */
 bool el_shmcb_has_room(void);
 bool el_shmcb_get(const el_name_t *name, el_found_t *found);

@@ -15,10 +15,13 @@
 #include "ap_socache.h"
 #include "apr_dso.h"
 #include "apr_strings.h"
+#include "http_log.h"
 #include "http_main.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+
+EL_USE_LOG;
 
 #define PROVIDER "shmcb"
 
@@ -51,10 +54,17 @@
 /* µs for which the lock is waited for, a hundred times as long as a copy takes. */
 #define PATIENCE 5000
 
+/*
+ * Somebody may die in the middle of a change, after which shmcb might never come out again: then an
+ * empty instance takes the place of the first one, once. It is made beside it, because no process
+ * can share memory with others that live already; it takes little until it is used.
+ */
+#define INSTANCES 2
+
 /* In memory that the processes share. */
 typedef struct {
     el_lock_t lock;
-    atomic_bool broken; /* somebody died in the middle of it: shmcb might never come out again */
+    atomic_uint deaths; /* while the lock was held: the instance in use; INSTANCES or more: none */
 } gate_t;
 
 /* In memory of the parent process: the cache as it was opened. */
@@ -62,7 +72,7 @@ typedef struct {
     gate_t *gate;
     apr_pool_t *pool; /* of the instance; NULL: there is no cache */
     const ap_socache_provider_t *provider; /* whose instance it is */
-    ap_socache_instance_t *instance;
+    ap_socache_instance_t *instance[INSTANCES]; /* of which the last may be NULL */
     const char *arguments;
     uint64_t nbytes;
     bool fresh; /* nobody has used it yet */
@@ -154,22 +164,34 @@ static bool hold_provider(apr_pool_t *pool)
                || apr_dso_load(&object, provider.dli_fname, pool) == APR_SUCCESS);
 }
 
-static const char *create(cache_t *cache, server_rec *server)
+static const char *create(const cache_t *cache, server_rec *server,
+                          ap_socache_instance_t **instance)
 {
     const struct ap_socache_hints hints = {
         .avg_id_len = ID_HINT, .avg_obj_size = object_hint(cache->nbytes),
     };
+    const char *error =
+        local.provider->create(instance, cache->arguments, cache->pool, cache->pool);
+
+    if (!error
+        && local.provider->init(*instance, CONSUMER, &hints, server, cache->pool) != APR_SUCCESS) {
+        error = "there is no memory for it";
+    }
+    return error;
+}
+
+/* Where there is no memory for the last instance, the cache works without. */
+static const char *create_all(cache_t *cache, server_rec *server)
+{
     const char *error;
 
     /* Before anything of the provider's is in the pool: cleanups run from the last one. */
     if (!hold_provider(cache->pool)) {
         return "its module cannot be held in memory";
     }
-    error = local.provider->create(&cache->instance, cache->arguments, cache->pool, cache->pool);
-    if (!error
-        && local.provider->init(cache->instance, CONSUMER, &hints, server, cache->pool)
-               != APR_SUCCESS) {
-        error = "there is no memory for it";
+    error = create(cache, server, &cache->instance[0]);
+    if (!error && create(cache, server, &cache->instance[1])) {
+        cache->instance[1] = NULL;
     }
     return error;
 }
@@ -187,7 +209,7 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
     apr_pool_create(&cache->pool, server->process->pool);
     cache->arguments = apr_pstrdup(cache->pool, arguments);
     cache->nbytes = nbytes;
-    error = create(cache, server);
+    error = create_all(cache, server);
     if (error) {
         el_warn(server, 0, "ElasticCache is off: ElasticCacheStore %s:%s: %s", PROVIDER,
                 arguments, error);
@@ -202,7 +224,7 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
 /* Whether the cache of before is the one that is asked for now. */
 static bool is_kept(const cache_t *cache, const char *arguments)
 {
-    return cache->pool && !atomic_load(&cache->gate->broken)
+    return cache->pool && atomic_load(&cache->gate->deaths) == 0
            && cache->provider == local.provider && strcmp(cache->arguments, arguments) == 0;
 }
 
@@ -281,42 +303,65 @@ static void give_lock(void)
     el_lock_give(&local.cache->gate->lock);
 }
 
-static bool take_lock(void)
+/* The instance in use; NULL where there is none any more. */
+static ap_socache_instance_t *instance_in_use(void)
+{
+    unsigned deaths = atomic_load_explicit(&local.cache->gate->deaths, memory_order_relaxed);
+
+    return deaths < INSTANCES ? local.cache->instance[deaths] : NULL;
+}
+
+bool el_shmcb_is_broken(void)
+{
+    return local.cache && !instance_in_use();
+}
+
+/* With the lock, after its last holder died. */
+static void use_next(void)
+{
+    atomic_fetch_add(&local.cache->gate->deaths, 1);
+    el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, local.server,
+                 "elastic: ElasticCacheStore: a child ended while it used the store, which %s",
+                 instance_in_use() ? "goes on without what it had" : "is off until the next reload");
+}
+
+/* Takes the lock: the instance, or NULL, without the lock, where nobody may use it now. */
+static ap_socache_instance_t *take(void)
 {
     gate_t *gate = local.cache->gate;
+    ap_socache_instance_t *instance;
     bool died;
 
-    if (atomic_load_explicit(&gate->broken, memory_order_relaxed)) {
-        return false;
+    if (!instance_in_use()) {
+        return NULL;
     }
     if (!el_lock_take(&gate->lock, PATIENCE, &died)) {
-        el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
-        return false;
+        el_shared_count(EL_COUNT_CACHE_BUSY, 1);
+        return NULL;
     }
     if (died) {
-        atomic_store(&gate->broken, true);
-        el_stats_cache_fault(APR_SUCCESS, "a child ended while it used the store, which is off "
-                                          "until the next reload");
+        use_next();
     }
-    if (atomic_load(&gate->broken)) {
+    instance = instance_in_use();
+    if (!instance) {
         give_lock();
-        return false;
     }
-    return true;
+    return instance;
 }
 
 /* The provider may be used by one thread at a time only, which then has the pool as well. */
 static unsigned retrieve(const entry_id_t *id, uint8_t *buffer, size_t room)
 {
-    const cache_t *cache = local.cache;
+    ap_socache_instance_t *instance = take();
     unsigned nbytes = (unsigned)room;
     apr_status_t rv;
 
-    if (!take_lock()) {
+    if (!instance) {
         return 0;
     }
-    rv = local.provider->retrieve(cache->instance, local.server, id->bytes, id->nbytes, buffer,
-                                  &nbytes, cache->pool);
+    rv = local.provider->retrieve(instance, local.server, id->bytes, id->nbytes, buffer, &nbytes,
+                                  local.cache->pool);
     give_lock();
     return rv == APR_SUCCESS && nbytes <= room ? nbytes : 0;
 }
@@ -388,13 +433,13 @@ static uint32_t changes_of(const el_name_t *name)
 }
 
 /* Under the lock, so that changes are counted in the order in which they come. */
-static apr_status_t store_and_count(const el_name_t *name, uint8_t *bytes, size_t nbytes)
+static apr_status_t store_and_count(ap_socache_instance_t *instance, const el_name_t *name,
+                                    uint8_t *bytes, size_t nbytes)
 {
-    const cache_t *cache = local.cache;
     entry_id_t id = id_of(name);
-    apr_status_t rv = local.provider->store(cache->instance, local.server, id.bytes, id.nbytes,
+    apr_status_t rv = local.provider->store(instance, local.server, id.bytes, id.nbytes,
                                             apr_time_now() + EXPIRY, bytes, (unsigned)nbytes,
-                                            cache->pool);
+                                            local.cache->pool);
 
     atomic_fetch_add(el_cache_state_changes(&el_shared.block->cache, name), 1);
     return rv;
@@ -402,12 +447,13 @@ static apr_status_t store_and_count(const el_name_t *name, uint8_t *bytes, size_
 
 static bool store(const el_name_t *name, uint8_t *bytes, size_t nbytes)
 {
+    ap_socache_instance_t *instance = take();
     apr_status_t rv;
 
-    if (!take_lock()) {
+    if (!instance) {
         return false;
     }
-    rv = store_and_count(name, bytes, nbytes);
+    rv = store_and_count(instance, name, bytes, nbytes);
     give_lock();
     if (rv != APR_SUCCESS) {
         el_stats_cache_fault(rv, "it refused an entry");

@@ -267,6 +267,11 @@ bool el_store_is_open(void)
     return most > 0;
 }
 
+bool el_store_takes(uint64_t nbytes)
+{
+    return nbytes > 0 && nbytes <= most;
+}
+
 bool el_store_is_shared(void)
 {
     return el_remote_is_open();
@@ -322,7 +327,7 @@ bool el_store_get(const el_name_t *name, el_found_t *found)
 
 bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited)
 {
-    if (entry->nbytes == 0 || entry->nbytes > most) {
+    if (!el_store_takes(entry->nbytes)) {
         return false;
     }
     return el_remote_is_open() ? put_remote(name, entry, awaited) : el_shmcb_put(name, entry);

@@ -40,6 +40,9 @@ void el_store_child(bool threads);
 /* Whether there is a store; any thread, as all below. */
 bool el_store_is_open(void);
 
+/* Whether it may keep an encoding of `nbytes`. */
+bool el_store_takes(uint64_t nbytes);
+
 /* Whether it may have what this machine has not seen. */
 bool el_store_is_shared(void);
 

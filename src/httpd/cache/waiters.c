@@ -26,6 +26,7 @@
 typedef struct {
     unsigned encoders; /* threads that encode it; 0: the slot is free */
     el_name_t name;
+    bool vain;        /* what was last made of it could not be handed over: kept while it is free */
     unsigned round;   /* counts those who left */
     unsigned waiting; /* threads, of this round */
     bool succeeded;   /* one of them is the next to encode it, or does */
@@ -55,7 +56,12 @@ static void prepare(void)
     pthread_condattr_destroy(&attributes);
 }
 
-/* The slot of that name; where there is none, one that is free, or NULL. */
+static bool is_of(const slot_t *slot, const el_name_t *name)
+{
+    return memcmp(&slot->name, name, sizeof(*name)) == 0;
+}
+
+/* The slot of that name; where there is none, one that is free and best knows nothing, or NULL. */
 static slot_t *find(const el_name_t *name)
 {
     slot_t *unused = NULL;
@@ -63,10 +69,12 @@ static slot_t *find(const el_name_t *name)
     for (unsigned i = 0; i < SLOTS; i++) {
         slot_t *slot = &table.slot[i];
 
-        if (slot->encoders > 0 && memcmp(&slot->name, name, sizeof(*name)) == 0) {
+        if ((slot->encoders > 0 || slot->vain) && is_of(slot, name)) {
             return slot;
         }
-        unused = unused || slot->encoders > 0 ? unused : slot;
+        if (slot->encoders == 0 && (!unused || (unused->vain && !slot->vain))) {
+            unused = slot;
+        }
     }
     return unused;
 }
@@ -85,7 +93,7 @@ static void take_place(el_waiters_t *waiters, slot_t *slot)
         pthread_getcpuclockid(pthread_self(), &slot->clock);
         slot->begun = nsec_of(slot->clock);
     }
-    *waiters = (el_waiters_t){true, (unsigned)(slot - table.slot)};
+    *waiters = (el_waiters_t){.encodes = true, .slot = (unsigned)(slot - table.slot)};
 }
 
 /* Waits until somebody has left the `round`, or for `usec` µs; false after these. */
@@ -144,11 +152,14 @@ el_waiters_answer_t el_waiters_enter(el_waiters_t *waiters, const el_name_t *nam
     pthread_once(&once, prepare);
     pthread_mutex_lock(&table.lock);
     slot = find(name);
-    if (slot && slot->encoders > 0) {
+    if (slot && slot->encoders > 0 && !slot->vain) {
         answer = wait_for(waiters, slot, usec);
-    } else if (slot) {
+        if (answer == EL_WAITERS_PASSED && slot->vain && is_of(slot, name)) {
+            answer = EL_WAITERS_ENCODE;
+        }
+    } else if (slot && !(slot->vain && is_of(slot, name))) {
         slot->name = *name;
-        slot->succeeded = false;
+        slot->succeeded = slot->vain = false;
         take_place(waiters, slot);
     }
     pthread_mutex_unlock(&table.lock);
@@ -160,6 +171,7 @@ static void leave(el_waiters_t *waiters)
     slot_t *slot = &table.slot[waiters->slot];
 
     slot->encoders--;
+    slot->vain = slot->vain || waiters->vain;
     slot->round++;
     slot->waiting = 0;
     waiters->encodes = false;

@@ -4,6 +4,9 @@
  * do: all others wait for whichever is done first, which is sooner than they would be, as each
  * would make all others slower.
  *
+ * Where what was made cannot be handed over, because it is too large or not smaller than the body,
+ * those who waited encode it at once, and for some time nobody waits for that body any more.
+ *
  * Any thread. Where so many bodies are encoded at the same time that one more finds no place, it is
  * encoded as if it was the only one.
  */
@@ -19,6 +22,7 @@
 typedef struct {
     bool encodes;  /* it is to encode the body, and then to leave the place */
     unsigned slot; /* of the process's table */
+    bool vain;     /* set by the caller before it leaves: what it made cannot be handed over */
 } el_waiters_t;
 
 typedef enum {

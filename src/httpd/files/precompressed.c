@@ -1,5 +1,6 @@
 #include "httpd/files/precompressed.h"
 
+#include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choose.h"
@@ -7,16 +8,21 @@
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
+#include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
 #include "elastic/etag.h"
+#include "elastic/precompressed.h"
 #include "host/files.h"
 
 #include "apr_strings.h"
 #include "http_core.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "util_filter.h"
+
+EL_USE_LOG;
 
 /*
  * A precompressed file is read in pieces of this size, and most are sent in one call then, as those
@@ -122,7 +128,7 @@ static bool is_usable(request_rec *r, candidate_t *candidate, bool wanted)
         return found == APR_SUCCESS;
     }
     if (wanted) {
-        el_stats_precompressed_fault(r, fault, candidate->path);
+        el_stats_precompressed_fault(r, fault, candidate->path, false);
     }
     return false;
 }
@@ -277,10 +283,111 @@ static verdict_t look_up(request_rec *r, const candidate_t *candidate)
 }
 
 /*
+ * Whether the file that was opened is the one that was judged: a rename may have come in between.
+ */
+static bool is_same_file(apr_file_t *file, const candidate_t *candidate)
+{
+    apr_finfo_t opened;
+
+    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
+           && opened.device == candidate->finfo.device && opened.inode == candidate->finfo.inode
+           && opened.user == candidate->finfo.user && opened.size == candidate->finfo.size
+           && opened.mtime == candidate->finfo.mtime;
+}
+
+/* NULL where it cannot be opened, or is another file by now. */
+static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    apr_int32_t flags = APR_READ | APR_BINARY;
+    apr_file_t *file;
+
+#if APR_HAS_SENDFILE
+    if (core->enable_sendfile == ENABLE_SENDFILE_ON) {
+        flags |= APR_SENDFILE_ENABLED;
+    }
+#endif
+    if (apr_file_open(&file, candidate->path, flags, 0, r->pool) != APR_SUCCESS) {
+        file = NULL;
+    } else if (!is_same_file(file, candidate)) {
+        apr_file_close(file);
+        file = NULL;
+    }
+    if (!file) {
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_UNREADABLE, candidate->path, false);
+    }
+    return file;
+}
+
+/*
+ * A file that has changed so lately may change again without a sign of it in its numbers, since the
+ * clocks of file systems tick: what was seen in it holds for this request only.
+ */
+#define TICK apr_time_from_sec(2)
+
+static bool has_read(apr_file_t *file, uint8_t *bytes, size_t nbytes, apr_off_t from)
+{
+    return nbytes == 0 || (apr_file_seek(file, APR_SET, &from) == APR_SUCCESS
+                           && apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS);
+}
+
+/* Reads what a verdict needs. EL_PRECOMPRESSED_UNREADABLE has been counted. */
+static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *candidate)
+{
+    el_precompressed_t content = {.coding = candidate->coding,
+                                  .size = (uint64_t)candidate->finfo.size,
+                                  .original = (uint64_t)r->finfo.size};
+    size_t nbytes = content.size < EL_PRECOMPRESSED_READ ? content.size : EL_PRECOMPRESSED_READ;
+    size_t tail = nbytes < sizeof(content.end) ? nbytes : sizeof(content.end);
+    el_precompressed_fault_t fault = EL_PRECOMPRESSED_UNREADABLE;
+    apr_file_t *file = open_file(r, candidate);
+    uint8_t *bytes = file ? malloc(nbytes + 1) : NULL;
+
+    if (bytes && has_read(file, bytes, nbytes, 0)
+        && has_read(file, content.end, tail, (apr_off_t)(content.size - tail))) {
+        content.bytes = bytes;
+        content.nbytes = nbytes;
+        fault = el_precompressed_judge(&content);
+    }
+    free(bytes);
+    if (file) {
+        apr_file_close(file);
+    }
+    return fault;
+}
+
+/*
+ * Whether clients can decode the candidate, to a body of the length of r's file, as far as that can
+ * be told without decoding it. It is looked into once, and again when its numbers change.
+ */
+static bool is_sound(request_rec *r, const candidate_t *candidate)
+{
+    const apr_finfo_t *finfo = &candidate->finfo;
+    el_precompressed_verdicts_t *verdicts = &el_shared.block->precompressed;
+    const el_precompressed_id_t id = {
+        .device = (uint64_t)finfo->device, .inode = (uint64_t)finfo->inode,
+        .size = (uint64_t)finfo->size, .modified = finfo->mtime, .changed = finfo->ctime,
+        .original = (uint64_t)r->finfo.size, .coding = candidate->coding};
+    el_precompressed_fault_t verdict;
+
+    if (!el_precompressed_recall(verdicts, &id, &verdict)) {
+        verdict = look_into(r, candidate);
+        if (verdict != EL_PRECOMPRESSED_UNREADABLE && finfo->ctime + TICK < r->request_time) {
+            el_precompressed_remember(verdicts, &id, verdict);
+        }
+    }
+    if (verdict != EL_PRECOMPRESSED_FAULTS_COUNT && verdict != EL_PRECOMPRESSED_UNREADABLE) {
+        el_stats_precompressed_fault(r, verdict, candidate->path,
+                                     el_precompressed_name(verdicts, &id));
+    }
+    return verdict == EL_PRECOMPRESSED_FAULTS_COUNT;
+}
+
+/*
  * Whether the same client could ask for the candidate itself, beside its file, and would get its
  * bytes: access rules, symlink rules, rules of rewriting, handlers. Below ElasticPrecompressedRoot,
- * those of its place hold as well, and no link leads out of that folder. It is looked up once,
- * however often this is asked.
+ * those of its place hold as well, and no link leads out of that folder. And whether those bytes
+ * are of use. It is looked up once, however often this is asked.
  */
 static bool is_allowed(request_rec *r, candidate_t *candidate)
 {
@@ -289,11 +396,11 @@ static bool is_allowed(request_rec *r, candidate_t *candidate)
     }
     candidate->asked = true;
     if (look_up(r, candidate) != SERVED) {
-        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_DENIED, candidate->path);
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_DENIED, candidate->path, false);
     } else if (candidate->root && !el_path_within(candidate->path, candidate->root)) {
-        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_OUTSIDE, candidate->path);
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_OUTSIDE, candidate->path, false);
     } else {
-        candidate->allowed = true;
+        candidate->allowed = is_sound(r, candidate);
     }
     return candidate->allowed;
 }
@@ -333,12 +440,11 @@ static const char *tag_of(request_rec *r, candidate_t *candidate)
     return candidate->tag;
 }
 
-/* Whether the request is for a static file whose bytes go out as they lie there. */
+/* Whether the request is for a static file, which filters of other modules may yet change. */
 static bool is_plain_file(request_rec *r)
 {
     return !r->main && r->method_number == M_GET && r->finfo.filetype == APR_REG
-           && !(r->path_info && *r->path_info) && !el_fields_read(r).encoded
-           && !el_chain_changes_body(r);
+           && !(r->path_info && *r->path_info) && !el_fields_read(r).encoded;
 }
 
 /* The best by q, then by size; NULL where none may be served. */
@@ -425,8 +531,8 @@ static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
                                                                                : AP_FILTER_ERROR;
 }
 
-/* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */
-static int send_not_modified(request_rec *r, const char *tag)
+/* The header of a 304; without a tag, that which it has. */
+static void set_not_modified(request_rec *r, const char *tag)
 {
     el_response_of(r)->claimed = true;
     if (tag) {
@@ -435,49 +541,46 @@ static int send_not_modified(request_rec *r, const char *tag)
     el_fields_unset_coding(r);
     r->status = HTTP_NOT_MODIFIED;
     el_stats_skipped(r, EL_REASON_STATUS);
+}
+
+/* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */
+static int send_not_modified(request_rec *r, const char *tag)
+{
+    set_not_modified(r, tag);
     return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
 }
 
-/*
- * Whether the file that was opened is the one that was judged: a rename may have come in between.
- */
-static bool is_same_file(apr_file_t *file, const candidate_t *candidate)
+static void set_header(request_rec *r, candidate_t *candidate)
 {
-    apr_finfo_t opened;
+    const char *tag = tag_of(r, candidate);
 
-    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
-           && opened.device == candidate->finfo.device && opened.inode == candidate->finfo.inode
-           && opened.user == candidate->finfo.user && opened.size == candidate->finfo.size
-           && opened.mtime == candidate->finfo.mtime;
+    el_fields_set_coding(r, candidate->coding, EL_ETAG_REMOVE);
+    if (tag) {
+        apr_table_setn(r->headers_out, "ETag", tag);
+    }
+    ap_update_mtime(r, candidate->finfo.mtime);
+    ap_set_last_modified(r);
+    ap_set_accept_ranges(r);
+    ap_set_content_length(r, candidate->finfo.size);
 }
 
-/* NULL where it cannot be opened, or is another file by now. */
-static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
+/* The bucket of the whole file. From now on the response is decided, and counted. */
+static apr_bucket *claim(request_rec *r, const candidate_t *candidate, apr_file_t *file,
+                         apr_bucket_brigade *bb)
 {
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    apr_int32_t flags = APR_READ | APR_BINARY;
-    apr_file_t *file;
+    apr_bucket *bucket;
 
-#if APR_HAS_SENDFILE
-    if (core->enable_sendfile == ENABLE_SENDFILE_ON) {
-        flags |= APR_SENDFILE_ENABLED;
-    }
-#endif
-    if (apr_file_open(&file, candidate->path, flags, 0, r->pool) != APR_SUCCESS) {
-        file = NULL;
-    } else if (!is_same_file(file, candidate)) {
-        apr_file_close(file);
-        file = NULL;
-    }
-    if (!file) {
-        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_UNREADABLE, candidate->path);
-    }
-    return file;
+    el_response_of(r)->claimed = true;
+    el_stats_precompressed(r, candidate->coding, (uint64_t)r->finfo.size,
+                             (uint64_t)candidate->finfo.size);
+    bucket = apr_bucket_file_create(file, 0, (apr_size_t)candidate->finfo.size, r->pool,
+                                    bb->bucket_alloc);
+    el_body_read_in_pieces(bucket, PIECE);
+    return bucket;
 }
 
 static int send_file(request_rec *r, candidate_t *candidate)
 {
-    const char *tag = tag_of(r, candidate);
     apr_bucket_brigade *bb;
     apr_file_t *file;
     int status;
@@ -490,14 +593,7 @@ static int send_file(request_rec *r, candidate_t *candidate)
     if (!file) {
         return DECLINED;
     }
-    el_fields_set_coding(r, candidate->coding, EL_ETAG_REMOVE);
-    if (tag) {
-        apr_table_setn(r->headers_out, "ETag", tag);
-    }
-    ap_update_mtime(r, candidate->finfo.mtime);
-    ap_set_last_modified(r);
-    ap_set_accept_ranges(r);
-    ap_set_content_length(r, candidate->finfo.size);
+    set_header(r, candidate);
     status = ap_meets_conditions(r);
     if (status == HTTP_NOT_MODIFIED) {
         apr_file_close(file);
@@ -506,22 +602,9 @@ static int send_file(request_rec *r, candidate_t *candidate)
     if (status != OK) {
         return status;
     }
-    el_response_of(r)->claimed = true;
-    el_stats_precompressed(r, candidate->coding, (uint64_t)r->finfo.size,
-                             (uint64_t)candidate->finfo.size);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    el_body_read_in_pieces(apr_brigade_insert_file(bb, file, 0, candidate->finfo.size, r->pool),
-                           PIECE);
+    APR_BRIGADE_INSERT_TAIL(bb, claim(r, candidate, file, bb));
     return send_brigade(r, bb);
-}
-
-/* The file that answers the request, or NULL: identity does. */
-static candidate_t *choose(request_rec *r, candidates_t *all)
-{
-    if (el_response_has_range(r)) {
-        return named_by_range(r, all);
-    }
-    return best_of(r, all);
 }
 
 /*
@@ -532,6 +615,259 @@ static bool may_be_not_modified(const request_rec *r)
 {
     return r->status == HTTP_OK && !r->no_local_copy && !apr_table_get(r->headers_in, "If-Match")
            && !apr_table_get(r->headers_in, "If-Unmodified-Since");
+}
+
+/* --- beside content filters of other modules */
+
+/*
+ * Such a filter may change the body, or only look at it: the body tells. So httpd sends the file
+ * itself through the filters, and behind them the precompressed file takes its place, if what
+ * arrives is that file, byte for byte, and no filter has said otherwise.
+ */
+typedef struct {
+    candidate_t candidate;
+    const char *filters; /* their names */
+    apr_bucket_brigade *held;
+    apr_off_t nbytes;    /* of the body so far */
+    apr_off_t in_memory; /* and of those that are no file's */
+} exchange_t;
+
+static ap_filter_rec_t *exchange_record;
+
+/* What the body's pieces up to now allow. */
+typedef enum { EXCHANGE_WAITS, EXCHANGE_ENDS, EXCHANGE_NEVER } exchange_step_t;
+
+/* Takes a brigade into account. A producer that flushes, or leaves a length open, changes bodies. */
+static exchange_step_t exchange_weigh(exchange_t *exchange, const apr_bucket_brigade *bb,
+                                      apr_off_t size)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_EOS(e)) {
+            return EXCHANGE_ENDS;
+        }
+        if (APR_BUCKET_IS_FLUSH(e) || e->length == (apr_size_t)-1) {
+            return EXCHANGE_NEVER;
+        }
+        exchange->nbytes += (apr_off_t)e->length;
+        exchange->in_memory += APR_BUCKET_IS_FILE(e) ? 0 : (apr_off_t)e->length;
+        if (exchange->nbytes > size || exchange->in_memory > EL_PRECOMPRESSED_READ) {
+            return EXCHANGE_NEVER;
+        }
+    }
+    return EXCHANGE_WAITS;
+}
+
+/* Whether the open file is the one that the request is for. */
+static bool is_original(const request_rec *r, apr_file_t *file)
+{
+    apr_finfo_t opened;
+
+    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
+           && opened.device == r->finfo.device && opened.inode == r->finfo.inode
+           && opened.size == r->finfo.size && opened.mtime == r->finfo.mtime;
+}
+
+/* Whether the file goes on with those bytes. */
+static bool has_bytes(apr_file_t *file, apr_off_t at, const char *data, apr_size_t len)
+{
+    char piece[8192];
+
+    if (apr_file_seek(file, APR_SET, &at) != APR_SUCCESS) {
+        return false;
+    }
+    while (len > 0) {
+        apr_size_t some = len < sizeof(piece) ? len : sizeof(piece);
+
+        if (apr_file_read_full(file, piece, some, NULL) != APR_SUCCESS
+            || memcmp(piece, data, some) != 0) {
+            return false;
+        }
+        data += some;
+        len -= some;
+    }
+    return true;
+}
+
+/* Whether the body is the file's: buckets of it, or copies of its bytes in their order. */
+static bool exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
+{
+    apr_file_t *file = NULL;
+    apr_off_t at = 0;
+    bool same = true;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); same && e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        const char *data;
+        apr_size_t len = e->length;
+
+        if (APR_BUCKET_IS_FILE(e)) {
+            same = e->start == at && is_original(r, ((apr_bucket_file *)e->data)->fd);
+        } else if (!APR_BUCKET_IS_METADATA(e)) {
+            same = (file
+                    || (apr_file_open(&file, r->filename, APR_READ | APR_BINARY, 0, r->pool)
+                            == APR_SUCCESS
+                        && is_original(r, file)))
+                   && apr_bucket_read(e, &data, &len, APR_BLOCK_READ) == APR_SUCCESS
+                   && has_bytes(file, at, data, len);
+        }
+        at += (apr_off_t)len;
+    }
+    if (file) {
+        apr_file_close(file);
+    }
+    return same && at == r->finfo.size;
+}
+
+/*
+ * The names of the filters that do not leave the body alone, or may not; NULL: all have. One that
+ * changes a body takes away its length, for httpd would cut it off there, or says that the client
+ * must not keep it. INFLATE is there for bodies without a coding.
+ */
+static const char *exchange_changed_by(request_rec *r, const exchange_t *exchange,
+                                       ap_filter_t *behind, const apr_bucket_brigade *bb)
+{
+    const char *length = apr_table_get(r->headers_out, "Content-Length");
+    const char *foreign = el_chain_foreign(r->pool, behind);
+
+    if (foreign) {
+        return foreign;
+    }
+    return !length || apr_strtoi64(length, NULL, 10) != r->finfo.size || r->no_local_copy
+                   || el_fields_read(r).encoded || el_response_of(r)->inflates
+                   || !exchange_is_original(r, bb)
+               ? exchange->filters
+               : NULL;
+}
+
+/* Leaves only what is no data. */
+static void drop_data(apr_bucket_brigade *bb)
+{
+    for (apr_bucket *next, *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (!APR_BUCKET_IS_METADATA(e)) {
+            apr_bucket_delete(e);
+        }
+    }
+}
+
+/*
+ * Whether the client has the precompressed file: httpd's handler knows the tag of the original
+ * only.
+ */
+static bool exchange_is_known(request_rec *r, candidate_t *candidate)
+{
+    const char *sent = el_response_of(r)->if_none_match;
+    const char *list = sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
+    const char *tag = tag_of(r, candidate);
+    el_etag_t named;
+
+    while (list && tag && may_be_not_modified(r) && el_etag_next(&list, &named)) {
+        if (el_etag_same(&named, tag)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The precompressed file, or its 304, in place of the body. */
+static void exchange_do(request_rec *r, candidate_t *candidate, apr_bucket_brigade *bb)
+{
+    apr_file_t *file;
+
+    if (exchange_is_known(r, candidate)) {
+        drop_data(bb);
+        set_not_modified(r, tag_of(r, candidate));
+        return;
+    }
+    file = open_file(r, candidate);
+    if (file) {
+        drop_data(bb);
+        set_header(r, candidate);
+        APR_BRIGADE_INSERT_HEAD(bb, claim(r, candidate, file, bb));
+    }
+}
+
+/*
+ * A 304 of httpd's handler, which a date has answered: it has the original's tag, with which a
+ * client could join slices of that to the precompressed file that it has. The tag of a body that it
+ * may not have harms nobody: nothing is sent by it that is not compared first.
+ */
+static void exchange_tag(request_rec *r, candidate_t *candidate)
+{
+    if (!el_response_of(r)->if_none_match && !apr_table_get(r->headers_in, "If-None-Match")) {
+        set_not_modified(r, tag_of(r, candidate));
+    }
+}
+
+static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    exchange_t *exchange = f->ctx;
+    request_rec *r = f->r;
+    exchange_step_t step = el_body_is_error(bb) ? EXCHANGE_NEVER
+                                                : exchange_weigh(exchange, bb, r->finfo.size);
+
+    if (step == EXCHANGE_WAITS) {
+        return ap_save_brigade(f, &exchange->held, &bb, r->pool);
+    }
+    ap_remove_output_filter(f);
+    if (exchange->held) {
+        APR_BRIGADE_PREPEND(bb, exchange->held);
+    }
+    if (r->status == HTTP_NOT_MODIFIED) {
+        exchange_tag(r, &exchange->candidate);
+    } else if (!el_body_is_error(bb)) {
+        const char *changed = step == EXCHANGE_NEVER
+                                  ? exchange->filters
+                                  : exchange_changed_by(r, exchange, f->next, bb);
+
+        if (changed) {
+            apr_table_setn(r->notes, "elastic-filter", changed);
+            ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                          "elastic: %s is not sent for the filter %s, which changes the body or may",
+                          exchange->candidate.path, changed);
+            el_stats_precompressed_fault(r, EL_PRECOMPRESSED_FILTER, exchange->candidate.path,
+                                         false);
+        } else {
+            exchange_do(r, &exchange->candidate, bb);
+        }
+    }
+    return ap_pass_brigade(f->next, bb);
+}
+
+/*
+ * Leaves the file to httpd's handler. That one must not refuse If-Match with the precompressed
+ * file's tag, so that the original's is added.
+ */
+static int exchange_later(request_rec *r, const candidate_t *candidate, const char *filters)
+{
+    exchange_t *exchange = apr_pcalloc(r->pool, sizeof(*exchange));
+    const char *if_match = apr_table_get(r->headers_in, "If-Match");
+
+    exchange->candidate = *candidate;
+    exchange->filters = filters;
+    if (if_match && *if_match != '*') {
+        apr_table_setn(r->headers_in, "If-Match",
+                       apr_pstrcat(r->pool, if_match, ", ", ap_make_etag(r, 0), NULL));
+    }
+    ap_add_output_filter_handle(exchange_record, exchange, r, r->connection);
+    return DECLINED;
+}
+
+void el_precompressed_register(void)
+{
+    /* Behind the filters that look at bodies before they are compressed, and before compressors. */
+    exchange_record = ap_register_output_filter(EL_FILTER_PRECOMPRESSED, exchange, NULL,
+                                                (ap_filter_type)(AP_FTYPE_CONTENT_SET - 1));
+}
+
+/* The file that answers the request, or NULL: identity does. */
+static candidate_t *choose(request_rec *r, candidates_t *all)
+{
+    if (el_response_has_range(r)) {
+        return named_by_range(r, all);
+    }
+    return best_of(r, all);
 }
 
 /* If-Match is the identity's to judge, unless it names the candidate. */
@@ -577,6 +913,7 @@ static bool prefers_dictionary(request_rec *r, const candidate_t *candidate)
 EL_RARE static int offer(request_rec *r)
 {
     candidates_t all = find_all(r, true);
+    const char *foreign = el_chain_foreign(r->pool, r->output_filters);
     candidate_t *candidate;
     const char *tag;
 
@@ -591,7 +928,7 @@ EL_RARE static int offer(request_rec *r)
     if (all.count == 0) {
         return DECLINED;
     }
-    tag = may_be_not_modified(r) ? current_tag(r, &all) : NULL;
+    tag = !foreign && may_be_not_modified(r) ? current_tag(r, &all) : NULL;
     if (tag) {
         return send_not_modified(r, tag);
     }
@@ -599,7 +936,7 @@ EL_RARE static int offer(request_rec *r)
     if (!candidate || !may_match(r, candidate) || prefers_dictionary(r, candidate)) {
         return DECLINED;
     }
-    return send_file(r, candidate);
+    return foreign ? exchange_later(r, candidate, foreign) : send_file(r, candidate);
 }
 
 int el_precompressed_handler(request_rec *r)

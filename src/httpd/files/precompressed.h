@@ -14,4 +14,7 @@
  */
 int el_precompressed_handler(request_rec *r);
 
+/* Registers the filter that puts one in place of its file behind filters of other modules. */
+void el_precompressed_register(void);
+
 #endif

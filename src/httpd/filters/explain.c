@@ -128,7 +128,8 @@ static const char *explanation_of(request_rec *r)
     static const el_response_t nothing;
     const el_response_t *response = el_response_find(r);
     const char *type = r->content_type ? r->content_type : "";
-    size_t room = ROOM + 2 * strlen(type);
+    const char *filters = apr_table_get(r->notes, "elastic-filter");
+    size_t room = ROOM + 2 * strlen(type) + (filters ? 2 * strlen(filters) : 0);
     char *text = apr_palloc(r->pool, room);
     list_t list = {r->pool, el_structured_begin(text, room)};
 
@@ -136,6 +137,9 @@ static const char *explanation_of(request_rec *r)
     el_structured_add_bare(&list.writer, "reason", outcome(r, response));
     if (*type) {
         el_structured_param_string(&list.writer, "type", type);
+    }
+    if (filters) {
+        el_structured_param_string(&list.writer, "filter", filters);
     }
     add_setup(&list, r, response);
     add_sizes(&list, r, response);

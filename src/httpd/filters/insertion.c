@@ -72,7 +72,7 @@ static void remember(request_rec *r, const el_chain_t *chain)
     request->encodable = installed || request->harness;
     if (request->encodable) {
         /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
-        el_response_accept(r);
+        el_response_read_accept(r);
     }
     request->harnessed = request->harness || (installed && chain->harnessed);
     if (request->harnessed) {

@@ -1,6 +1,7 @@
 #include "httpd/request/request.h"
 
 #include "httpd/base/filter_names.h"
+#include "httpd/body/body.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
 #include "httpd/request/decode.h"
@@ -19,6 +20,13 @@ EL_USE_LOG;
 /* How much encoded body is asked for at once: what fits into one of httpd's own buckets. */
 #define READ_SIZE APR_BUCKET_BUFF_SIZE
 
+/*
+ * So much of a decoded body waits in memory, and so much in a file, for its handler to be told the
+ * length: nginx begins a file at 16 KB, and PHP takes no more than 8 MB unless it is told to.
+ */
+#define HELD_IN_MEMORY ((apr_off_t)64 * 1024)
+#define HELD_MOST ((uint64_t)8 << 20)
+
 typedef struct {
     el_inflate_t inflate;
     const char *rest; /* Content-Encoding of what the handler reads, or NULL */
@@ -27,6 +35,8 @@ typedef struct {
     apr_status_t failed;         /* what every further read gets */
     apr_bucket_brigade *encoded; /* read and not decoded yet */
     apr_bucket_brigade *ready;   /* decoded and not handed out yet */
+    apr_file_t *file;            /* what was decoded before that, or NULL */
+    apr_off_t stored;            /* bytes in it */
 } in_t;
 
 static ap_filter_rec_t *inflate_rec;
@@ -316,19 +326,14 @@ static apr_status_t make_ready(ap_filter_t *f, in_t *in, apr_read_type_e block, 
 
 /*
  * What is kept for the next call must not go away when the filter below is called again; false
- * where there is no memory for that. A bucket that cannot be set aside has nothing in memory yet.
+ * where there is no memory for that. Filters below give about as much as was asked for; what one of
+ * them gives beyond that is not copied.
  */
 static bool keep(request_rec *r, apr_bucket_brigade *bb)
 {
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
-         e = APR_BUCKET_NEXT(e)) {
-        apr_status_t rv = apr_bucket_setaside(e, r->pool);
+    apr_status_t rv = el_body_set_aside(bb, r->pool, 2 * READ_SIZE);
 
-        if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
-            return false;
-        }
-    }
-    return true;
+    return rv == APR_SUCCESS || rv == APR_INCOMPLETE;
 }
 
 /* False where there is no memory to split or copy a bucket. */
@@ -456,9 +461,123 @@ static ap_filter_t *find_deflate(const request_rec *r)
 }
 
 /*
- * Reads the body's first bytes, whatever there is of them, so that the header can be edited before
- * a handler sees it: neither a CGI script nor an origin must be told the encoded body's length and
- * coding. OK, or the status that answers the request.
+ * Whether the handler is to be told the decoded body's length: where the client told the encoded
+ * one's, for many programs read no body without it, and some modules refuse chunks (RFC 9110
+ * §15.5.12). Most of mod_proxy's handlers find it out by themselves, see want_length().
+ */
+static bool wants_length(const request_rec *r)
+{
+    return apr_table_get(r->headers_in, "Content-Length")
+           && !apr_table_get(r->headers_in, "Transfer-Encoding")
+           && (!*target_of(r) || is_sent_by(r, "ajp:") || is_sent_by(r, "balancer:"));
+}
+
+/* A file without a name, which ends with the request. */
+static bool open_file(request_rec *r, in_t *in)
+{
+    const char *folder;
+    char *name;
+
+    if (in->file) {
+        return true;
+    }
+    if (apr_temp_dir_get(&folder, r->pool) != APR_SUCCESS) {
+        return false;
+    }
+    name = apr_pstrcat(r->pool, folder, "/elastic.XXXXXX", NULL);
+    if (apr_file_mktemp(&in->file, name,
+                        APR_FOPEN_CREATE | APR_FOPEN_READ | APR_FOPEN_WRITE | APR_FOPEN_EXCL,
+                        r->pool) != APR_SUCCESS) {
+        in->file = NULL;
+        return false;
+    }
+    apr_file_remove(name, r->pool);
+    return true;
+}
+
+/* Moves what is ready to the file. False where that fails: the rest stays in memory. */
+static bool store(request_rec *r, in_t *in)
+{
+    bool stored = open_file(r, in);
+
+    while (stored && !APR_BRIGADE_EMPTY(in->ready)) {
+        apr_bucket *bucket = APR_BRIGADE_FIRST(in->ready);
+        const char *data;
+        apr_size_t len = 0;
+
+        stored = APR_BUCKET_IS_METADATA(bucket)
+                 || (apr_bucket_read(bucket, &data, &len, APR_BLOCK_READ) == APR_SUCCESS
+                     && apr_file_write_full(in->file, data, len, NULL) == APR_SUCCESS);
+        if (stored) {
+            in->stored += (apr_off_t)len;
+            apr_bucket_delete(bucket);
+        }
+    }
+    return stored;
+}
+
+/* What was stored comes before what was not. */
+static void put_back(request_rec *r, in_t *in)
+{
+    apr_bucket *bucket;
+
+    if (in->stored > 0) {
+        bucket = apr_bucket_file_create(in->file, 0, (apr_size_t)in->stored, r->pool,
+                                        r->connection->bucket_alloc);
+        APR_BRIGADE_INSERT_HEAD(in->ready, bucket);
+    }
+}
+
+/* The next piece of the body, decoded. */
+static apr_status_t decode_piece(ap_filter_t *f, in_t *in)
+{
+    if (APR_BRIGADE_EMPTY(in->encoded) && in->inflate.last != EL_INFLATE_FULL) {
+        apr_status_t rv = fetch(f, in, APR_BLOCK_READ);
+
+        if (rv != APR_SUCCESS || APR_BRIGADE_EMPTY(in->encoded)) {
+            return rv != APR_SUCCESS ? rv : APR_EGENERAL;
+        }
+    }
+    return make_ready(f, in, APR_BLOCK_READ, HELD_IN_MEMORY);
+}
+
+/*
+ * Decodes the body, all of it where so much may be held: the header has its length then. Otherwise
+ * the handler reads the rest, in chunks.
+ */
+static apr_status_t decode_early(ap_filter_t *f, in_t *in)
+{
+    request_rec *r = f->r;
+    apr_table_t *fields = r->headers_in;
+    apr_off_t ready = 0;
+    bool holds = true;
+    apr_status_t rv;
+
+    do {
+        rv = decode_piece(f, in);
+        if (rv == APR_SUCCESS) {
+            rv = apr_brigade_length(in->ready, 1, &ready);
+        }
+        if (rv == APR_SUCCESS && !in->eos_seen) {
+            holds = in->inflate.out <= HELD_MOST && (ready < HELD_IN_MEMORY || store(r, in));
+        }
+    } while (rv == APR_SUCCESS && holds && !in->eos_seen);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    put_back(r, in);
+    if (in->eos_seen) {
+        apr_table_unset(fields, "Transfer-Encoding");
+        apr_table_setn(fields, "Content-Length",
+                       apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, in->inflate.out));
+    }
+    return APR_SUCCESS;
+}
+
+/*
+ * Reads the body's first bytes, whatever there is of them, or all of it, so that the header can be
+ * edited before a handler sees it: neither a CGI script nor an origin must be told the encoded
+ * body's length and coding. OK, or the status that answers the request.
  */
 static int read_early(ap_filter_t *f)
 {
@@ -467,8 +586,8 @@ static int read_early(ap_filter_t *f)
     bool short_of_memory = in->inflate.last == EL_INFLATE_NO_MEMORY;
 
     if (!short_of_memory) {
-        rv = fetch(f, in, APR_NONBLOCK_READ);
-        short_of_memory = !keep(f->r, in->encoded);
+        rv = wants_length(f->r) ? decode_early(f, in) : fetch(f, in, APR_NONBLOCK_READ);
+        short_of_memory = in->failed == APR_SUCCESS && !keep(f->r, in->encoded);
     }
     if (short_of_memory) {
         give_up(f->r, in, EL_INFLATE_NO_MEMORY, AP_FILTER_ERROR);

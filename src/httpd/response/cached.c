@@ -113,6 +113,14 @@ static uint64_t expected_usec(const el_choice_t *choice, size_t nbytes)
  */
 #define WAITS 2
 
+/* Whether others may be handed what the body is encoded to. */
+static bool may_be_kept(const el_choice_t *choice, size_t nbytes)
+{
+    double share = el_costs_expect(choice->coding, &choice->setup, true).size / 10000.;
+
+    return el_store_takes((uint64_t)(share * (double)nbytes));
+}
+
 /* Whether another thread leaves there, within `usec` µs, what will do. */
 static bool find_or_wait(el_response_t *response, uint64_t usec)
 {
@@ -153,7 +161,7 @@ static bool find(el_response_t *response, size_t nbytes, bool any)
         return true;
     }
     found = cached->found.buffer != NULL;
-    if (!any) {
+    if (!any && may_be_kept(&response->choice, nbytes)) {
         found = find_or_wait(response, found ? 0 : expected_usec(&response->choice, nbytes));
     }
     if (!found) {
@@ -235,38 +243,62 @@ bool el_cached_find_body(request_rec *r, const apr_bucket_brigade *bb, bool any)
 /* So many names of files are remembered: one takes as long as all else of a cached response. */
 #define NAMES 64
 
+/* False where the numbers of a file do not stand for its content. */
+static bool make_file_name(const request_rec *r, const el_cached_t *cached, el_name_t *name)
+{
+    el_fingerprint_t fingerprint;
+
+    if (el_file_is_in_memory(cached->descriptor)) {
+        return false;
+    }
+    el_fingerprint_begin(&fingerprint, r, NULL, EL_NAME_FILE, sizeof(cached->file));
+    el_fingerprint_add(&fingerprint, &cached->file, sizeof(cached->file));
+    return el_fingerprint_end(&fingerprint, name);
+}
+
+/* What is remembered of a file of the server `r` is for. */
+typedef struct {
+    const server_rec *server; /* NULL: nothing */
+    el_file_id_t file;
+    el_name_t name;
+    bool good; /* it has that name */
+} known_t;
+
+/* Asking the file system may take a while, where it is another machine's: not under the lock. */
+static known_t know_file(const request_rec *r, const el_cached_t *cached)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static known_t files[NAMES];
+    known_t *place = &files[cached->file.inode % NAMES], known;
+
+    pthread_mutex_lock(&lock);
+    known = *place;
+    pthread_mutex_unlock(&lock);
+    if (known.server != r->server
+        || memcmp(&known.file, &cached->file, sizeof(known.file)) != 0) {
+        known = (known_t){.server = r->server, .file = cached->file};
+        known.good = make_file_name(r, cached, &known.name);
+        pthread_mutex_lock(&lock);
+        *place = known;
+        pthread_mutex_unlock(&lock);
+    }
+    return known;
+}
+
 /* The name of the whole file that `bb` is, where its numbers stand for its content. */
 static bool name_file(const request_rec *r, el_cached_t *cached, const apr_bucket_brigade *bb)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct known {
-        const server_rec *server; /* NULL: there is no name here */
-        el_file_id_t file;
-        el_name_t name;
-    } names[NAMES];
-    struct known *place;
-    const el_file_id_t *file = &cached->file;
-    el_fingerprint_t fingerprint;
-    bool good;
+    known_t known;
 
     cached->descriptor = el_body_file(bb);
     if (cached->descriptor < 0 || !el_file_stat(cached->descriptor, &cached->file)
-        || file->size != APR_BRIGADE_FIRST(bb)->length
-        || !el_file_id_settled(file, r->request_time)) {
+        || cached->file.size != APR_BRIGADE_FIRST(bb)->length
+        || !el_file_id_settled(&cached->file, r->request_time)) {
         return false;
     }
-    place = &names[file->inode % NAMES];
-    pthread_mutex_lock(&lock);
-    if (place->server != r->server || memcmp(&place->file, file, sizeof(*file)) != 0) {
-        el_fingerprint_begin(&fingerprint, r, NULL, EL_NAME_FILE, sizeof(*file));
-        el_fingerprint_add(&fingerprint, file, sizeof(*file));
-        place->server = el_fingerprint_end(&fingerprint, &place->name) ? r->server : NULL;
-        place->file = *file;
-    }
-    good = place->server != NULL;
-    cached->name = place->name;
-    pthread_mutex_unlock(&lock);
-    return good;
+    known = know_file(r, cached);
+    cached->name = known.name;
+    return known.good;
 }
 
 /* There are only so many files: where none is driven out for it, each is kept at first sight. */
@@ -301,6 +333,12 @@ void el_cached_leave(el_response_t *response)
     el_waiters_leave(&response->cached.waiters);
 }
 
+/* False where it is too large, or no smaller than the body. */
+static bool may_keep_made(const el_usage_t *used)
+{
+    return used->out < used->in && el_store_takes(used->out);
+}
+
 void el_cached_store(el_response_t *response)
 {
     const el_encoder_t *encoder = &response->encoder;
@@ -313,8 +351,9 @@ void el_cached_store(el_response_t *response)
     el_name_t name;
     const char *data;
 
-    if (!(cached->again || el_waiters_leave_unless_awaited(&cached->waiters))
-        || used->out >= used->in
+    cached->waiters.vain = !may_keep_made(used);
+    if (cached->waiters.vain
+        || !(cached->again || el_waiters_leave_unless_awaited(&cached->waiters))
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
         || entry.nbytes != used->out || !has_its_name(cached)) {

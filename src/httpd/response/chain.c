@@ -1,6 +1,10 @@
 #include "httpd/response/chain.h"
 
 #include "httpd/base/filter_names.h"
+#include "httpd/base/glue.h"
+
+#include "apr_strings.h"
+#include "http_config.h"
 
 /* AddOutputFilterByType wraps each filter into a harness of this name. */
 #define BY_TYPE "BYTYPE:"
@@ -12,7 +16,7 @@ static const char *const harmless[] = {
     "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES",  "CACHE_SAVE",
     "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",       "MOD_SESSION_OUT",
     EL_FILTER_RANGES,    EL_FILTER_NOT_MODIFIED, EL_FILTER_PADDING, EL_FILTER_DICTIONARY,
-    EL_FILTER_EXPLAIN,   EL_FILTER_SKIPPED,
+    EL_FILTER_EXPLAIN,   EL_FILTER_SKIPPED,      EL_FILTER_PRECOMPRESSED,
 };
 
 /* httpd's own records of the filters, by role; NULL where no module registered one. */
@@ -129,10 +133,8 @@ void el_chain_add_elastic(request_rec *r)
                                 r->connection);
 }
 
-static bool is_harmless(const ap_filter_t *f)
+static bool is_harmless_name(const char *name)
 {
-    const char *name = f->frec->name + (el_chain_by_type(f) ? strlen(BY_TYPE) : 0);
-
     for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
         if (strcasecmp(name, harmless[i]) == 0) {
             return true;
@@ -141,12 +143,83 @@ static bool is_harmless(const ap_filter_t *f)
     return false;
 }
 
-bool el_chain_changes_body(const request_rec *r)
+static bool is_harmless(const ap_filter_t *f)
 {
-    for (ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(f->next)) {
+    return is_harmless_name(f->frec->name + (el_chain_by_type(f) ? strlen(BY_TYPE) : 0));
+}
+
+const char *el_chain_foreign(apr_pool_t *pool, ap_filter_t *f)
+{
+    const char *names = NULL;
+
+    for (f = content_filter(f); f; f = content_filter(f->next)) {
         if (!(EL_ROLE_BIT(role_of(f)) & COMPRESSORS) && !is_harmless(f)) {
+            names = names ? apr_pstrcat(pool, names, " ", f->frec->name, NULL) : f->frec->name;
+        }
+    }
+    return names;
+}
+
+static bool is_of_this_module(const char *name)
+{
+    for (el_role_t role = 0; role < EL_ROLES_NAMED; role++) {
+        if (strcasecmp(name, name_of_role(role)) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool only_watches(const char *name)
+{
+    return is_harmless_name(name) || strcasecmp(name, "CACHE") == 0; /* where mod_cache's go */
+}
+
+/* The filters that a directive lists. httpd says of an unknown one only when a request comes. */
+static void check_list(const server_rec *server, const ap_directive_t *directive, apr_pool_t *pool)
+{
+    bool output = strcasestr(directive->directive, "Output") != NULL;
+    const char *arguments = directive->args;
+    const char *list = ap_getword_conf(pool, &arguments);
+    const ap_filter_rec_t *before = NULL;
+
+    while (*list) {
+        const char *name = ap_getword(pool, &list, ';');
+        const ap_filter_rec_t *record =
+            output ? ap_get_output_filter_handle(name) : ap_get_input_filter_handle(name);
+
+        if (is_of_this_module(name)) {
+            before = output && record ? record : before;
+            if (!record) {
+                el_warn(server, 0, "%s, line %d: %s: no loaded module has the filter %s; load the "
+                        "record of mod_elastic.so that has it, or remove the line",
+                        directive->filename, directive->line_num, directive->directive, name);
+            }
+        } else if (before && record && record->ftype == before->ftype && !only_watches(name)) {
+            el_warn(server, 0, "%s, line %d: %s: the filter %s gets compressed bytes; name it "
+                    "first", directive->filename, directive->line_num, directive->directive, name);
+        }
+    }
+}
+
+static void check_tree(const server_rec *server, const ap_directive_t *directive, apr_pool_t *pool)
+{
+    static const char *const listing[] = {"SetOutputFilter", "AddOutputFilter", "SetInputFilter",
+                                          "AddInputFilter"};
+
+    for (; directive; directive = directive->next) {
+        for (size_t i = 0; i < sizeof(listing) / sizeof(*listing); i++) {
+            if (strcasecmp(directive->directive, listing[i]) == 0) {
+                check_list(server, directive, pool);
+            }
+        }
+        check_tree(server, directive->first_child, pool);
+    }
+}
+
+void el_chain_check(const server_rec *server, apr_pool_t *pool)
+{
+    if (!el_warnings_are_early()) {
+        check_tree(server, ap_conftree, pool);
+    }
 }

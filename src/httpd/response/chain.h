@@ -26,6 +26,12 @@ typedef enum {
 /* In post_config: finds httpd's records of the filters by their names. */
 void el_chain_configure(void);
 
+/*
+ * In check_config: warns about directives of the configuration (not of .htaccess) that name a filter
+ * of this module which is not loaded, or let another one get compressed bytes. `pool` is for the call.
+ */
+void el_chain_check(const server_rec *server, apr_pool_t *pool);
+
 /* The compressors that are this module's: a set. */
 unsigned el_chain_ours(void);
 
@@ -58,9 +64,10 @@ bool el_chain_harnesses_compress(const request_rec *r);
 void el_chain_add_elastic(request_rec *r);
 
 /*
- * Whether a filter that may change the body is in the request's chain: any content filter but the
- * compressors and those that are known to touch the header only or to copy.
+ * The names, from `pool`, of the filters from `f` on that may change the body: of all content
+ * filters but the compressors and those that are known to touch the header only or to copy. NULL
+ * where there is none.
  */
-bool el_chain_changes_body(const request_rec *r);
+const char *el_chain_foreign(apr_pool_t *pool, ap_filter_t *f);
 
 #endif

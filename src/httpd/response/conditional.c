@@ -27,10 +27,12 @@ static bool is_proxied(const request_rec *r)
            || (r->handler && *r->handler == 'p' && strncmp(r->handler, "proxy:", 6) == 0);
 }
 
-static bool takes_a_coding(const el_accept_t *accept)
+static bool takes_a_coding(request_rec *r)
 {
+    el_accept_t accept = el_response_enabled(r);
+
     for (int coding = EL_IDENTITY + 1; coding < EL_ALL_CODINGS; coding++) {
-        if (el_accept_takes(accept, (el_coding_t)coding)) {
+        if (el_accept_takes(&accept, (el_coding_t)coding)) {
             return true;
         }
     }
@@ -93,34 +95,11 @@ static const char *tag_of_file(request_rec *r)
     return tag && *tag ? tag : NULL;
 }
 
-/* Adds the tags of the identities to If-None-Match. */
-static void name_bases(request_rec *r, const char *list, const el_accept_t *accept)
-{
-    el_response_t *request = el_response_of(r);
-    const el_etag_rule_t encoded = {.accept = accept};
-    const el_etag_rule_t decoded = {.accept = accept, .decoded = true};
-    size_t size, len;
-    char *bases = room_for_bases(r, list, &size);
-    const char *file;
-    el_etag_t named;
+/* Sets of el_etag_mode_t, with the bit 1 << mode for each. */
+#define ANY_MODE (~0u)
 
-    len = el_etag_bases(list, &encoded, bases, size, &request->unsure);
-    if (request->inflates) {
-        len += el_etag_bases(list, &decoded, bases + len, size - len, &request->unsure);
-    }
-    file = len == 0 && request->unsure ? tag_of_file(r) : NULL;
-    if (file
-        && (el_etag_named(list, file, &encoded, &named)
-            || (request->inflates && el_etag_named(list, file, &decoded, &named)))) {
-        bases = apr_pstrcat(r->pool, ", ", file, NULL);
-        len = strlen(bases);
-    }
-    if (add_tags(r, if_none_match, list, bases, len)) {
-        request->if_none_match = list;
-    }
-}
-
-el_accept_t el_conditional_codings(request_rec *r, unsigned modes)
+/* The codings that the filters here may give a body, where they make its tag by one of `modes`. */
+static el_accept_t codings_tagged(request_rec *r, unsigned modes)
 {
     el_accept_t codings = {{0}};
 
@@ -145,6 +124,47 @@ el_accept_t el_conditional_codings(request_rec *r, unsigned modes)
     return codings;
 }
 
+el_accept_t el_conditional_given(request_rec *r)
+{
+    el_accept_t given = el_response_enabled(r);
+    el_accept_t suffixed = codings_tagged(r, 1u << EL_ETAG_WEAK | 1u << EL_ETAG_SUFFIX);
+
+    for (int coding = EL_IDENTITY + 1; coding < EL_ALL_CODINGS; coding++) {
+        if (suffixed.q[coding] == 0) {
+            given.q[coding] = 0;
+        }
+    }
+    return given;
+}
+
+/* Adds the tags of the identities to If-None-Match. */
+static void name_bases(request_rec *r, const char *list)
+{
+    el_response_t *request = el_response_of(r);
+    el_accept_t given = el_conditional_given(r);
+    const el_etag_rule_t encoded = {.accept = &given};
+    const el_etag_rule_t decoded = {.accept = &given, .decoded = true};
+    size_t size, len;
+    char *bases = room_for_bases(r, list, &size);
+    const char *file;
+    el_etag_t named;
+
+    len = el_etag_bases(list, &encoded, bases, size);
+    if (request->inflates) {
+        len += el_etag_bases(list, &decoded, bases + len, size - len);
+    }
+    file = len == 0 ? tag_of_file(r) : NULL;
+    if (file
+        && (el_etag_named(list, file, &encoded, &named)
+            || (request->inflates && el_etag_named(list, file, &decoded, &named)))) {
+        bases = apr_pstrcat(r->pool, ", ", file, NULL);
+        len = strlen(bases);
+    }
+    if (add_tags(r, if_none_match, list, bases, len)) {
+        request->if_none_match = list;
+    }
+}
+
 /* Whether `tag`, as a client may have made it strong, is that of an encoding of what has `file`. */
 static bool is_of_file(request_rec *r, const el_etag_t *tag, const char *file,
                        const el_accept_t *codings)
@@ -165,7 +185,7 @@ static bool is_of_file(request_rec *r, const el_etag_t *tag, const char *file,
  */
 static bool name_file(request_rec *r, const char *list, const char *file)
 {
-    el_accept_t codings = el_conditional_codings(r, EL_CONDITIONAL_ANY);
+    el_accept_t codings = codings_tagged(r, ANY_MODE);
     const char *cursor = list;
     el_etag_t tag;
 
@@ -186,16 +206,15 @@ static bool name_file(request_rec *r, const char *list, const char *file)
 static void name_strong_bases(request_rec *r, const char *list)
 {
     const el_stock_t *deflate = el_stock_of(r->server, EL_RECORD_DEFLATE);
-    el_accept_t strong = el_conditional_codings(r, 1u << EL_ETAG_SUFFIX);
+    el_accept_t strong = codings_tagged(r, 1u << EL_ETAG_SUFFIX);
     el_etag_rule_t rule = {.accept = &strong, .strong = true};
-    bool unsure = false;
     size_t size, len;
     char *bases = room_for_bases(r, list, &size);
 
-    len = el_etag_bases(list, &rule, bases, size, &unsure);
+    len = el_etag_bases(list, &rule, bases, size);
     if (el_response_of(r)->inflates && el_stock_etag(deflate) == EL_ETAG_SUFFIX) {
         rule.decoded = true;
-        len += el_etag_bases(list, &rule, bases + len, size - len, &unsure);
+        len += el_etag_bases(list, &rule, bases + len, size - len);
     }
     add_tags(r, if_match, list, bases, len);
 }
@@ -227,7 +246,7 @@ static bool is_own_uri(request_rec *r, const char *text, size_t len)
  */
 static void translate_states(request_rec *r, const char *field, const char *file)
 {
-    el_accept_t codings = el_conditional_codings(r, EL_CONDITIONAL_ANY);
+    el_accept_t codings = codings_tagged(r, ANY_MODE);
     el_etag_state_t state = {.at = field};
     const char *copied = field, *uri = NULL;
     char *made = apr_palloc(r->pool, strlen(field) + 1), *to = made;
@@ -279,19 +298,18 @@ EL_RARE static void extend(request_rec *r)
     const char *match = apr_table_get(r->headers_in, if_match);
     const char *states = states_of(r);
     bool by_date = asks_a_backend_by_date(r);
-    el_accept_t accept;
 
     if (!list && !match && !states && !by_date) {
         return;
     }
-    accept = el_response_enabled(r);
     /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
     r->headers_in = apr_table_copy(r->pool, r->headers_in);
-    if (by_date && takes_a_coding(&accept)) {
+    if (by_date && takes_a_coding(r)) {
         el_response_drop_range(r);
     }
     if (list) {
-        name_bases(r, list, &accept);
+        el_response_of(r)->names_tags = true;
+        name_bases(r, list);
     }
     if (match || states) {
         extend_strongly(r, match, states);

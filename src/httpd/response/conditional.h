@@ -13,8 +13,9 @@
  * Before all handlers but mod_cache's, which wants the tags as they came.
  *
  * If-None-Match gets, beside each tag of a dynamic coding that this request accepts, the tag of
- * its identity: of the file that answers, or what httpd could have made. Others are compared when
- * the response's tag is known (not_modified.h).
+ * its identity: of the file that answers, or what httpd could have made. A handler that knows its
+ * tag makes no body then. All of them are compared again when the response's tag is known
+ * (not_modified.h), so that the answer does not depend on who made the response.
  *
  * If-Match likewise, beside each strong tag: the tag of the file that answers, or that WebDAV
  * changes, where it is strong; of scripts and backends, for a coding whose tags are strong here.
@@ -25,10 +26,7 @@
  */
 void el_conditional_prepare(request_rec *r);
 
-/* Sets of el_etag_mode_t, with the bit 1 << mode for each. */
-#define EL_CONDITIONAL_ANY (~0u)
-
-/* The codings that the filters here may give a body, where they make its tag by one of `modes`. */
-el_accept_t el_conditional_codings(request_rec *r, unsigned modes);
+/* The codings that this request accepts and whose suffix stands in tags of bodies here. */
+el_accept_t el_conditional_given(request_rec *r);
 
 #endif

@@ -199,6 +199,7 @@ static el_reason_t encode_gathered(el_response_t *response)
         return el_encoder_failure();
     }
     if (used->out >= used->in && !may_be_larger(response)) {
+        response->cached.waiters.vain = true;
         return EL_REASON_NOT_SMALLER;
     }
     el_cached_store(response);

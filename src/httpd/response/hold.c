@@ -24,6 +24,9 @@
 /* How long a look sleeps before it asks a pipe again. */
 #define NAP apr_time_from_msec(2)
 
+/* The type of a body whose parts are for now. */
+#define EVENTS "text/event-stream"
+
 #define UNKNOWN_LENGTH ((apr_size_t)-1)
 
 static el_measure_t measure_body(const apr_bucket_brigade *bb)
@@ -65,7 +68,7 @@ void el_hold_read_min_size(request_rec *r, el_response_t *response)
 /*
  * Whether the body's first brigade must be followed by more, and how long that is waited for. A
  * body that is too large is streamed from its beginning, and one that is too small goes as it
- * comes.
+ * comes, where its length can be relied on.
  */
 static bool must_wait(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
 {
@@ -80,13 +83,15 @@ static bool must_wait(request_rec *r, el_response_t *response, const apr_bucket_
         return false;
     }
     el_hold_read_min_size(r, response);
-    if (known && response->length < response->facts.moment.min_size) {
+    if (known && r->proxyreq && response->length < response->facts.moment.min_size) {
         return false;
     }
     response->waits = true;
     *wait = (el_wait_t){.least = response->facts.moment.min_size,
                         .until = el_clock_usec() + PATIENCE,
-                        .pause = PAUSE};
+                        .pause = PAUSE,
+                        .events = r->content_type && !strncasecmp(r->content_type, EVENTS,
+                                                                  strlen(EVENTS))};
     wait->most = known || most < GATHERED ? most + 1 : GATHERED;
     if (wait->most < wait->least) {
         wait->most = wait->least;
@@ -102,18 +107,22 @@ void el_hold_drop(el_response_t *response)
 }
 
 /*
- * Keeps the buckets of `bb` for the next call. A body of which some are lost must not look whole,
- * whatever its handler makes of the error.
+ * Keeps the buckets of `bb`, which are less than is waited for, for the next call. A body of which
+ * some are lost must not look whole, whatever its handler makes of the error.
  */
 static apr_status_t save(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb)
 {
-    apr_status_t rv = ap_save_brigade(f, &response->held, &bb, f->r->pool);
+    apr_status_t rv = el_body_set_aside(bb, f->r->pool, response->wait.most);
 
-    /* Of a bucket that cannot be set aside httpd says so, but keeps it. */
-    if (rv == APR_SUCCESS || rv == APR_ENOTIMPL) {
-        return APR_SUCCESS;
+    if (rv != APR_SUCCESS) {
+        return el_stream_break_off(f, &response->stream, bb, rv,
+                                   "the body cannot be held in memory");
     }
-    return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be held in memory");
+    if (!response->held) {
+        response->held = apr_brigade_create(f->r->pool, bb->bucket_alloc);
+    }
+    APR_BRIGADE_CONCAT(response->held, bb);
+    return APR_SUCCESS;
 }
 
 /* What ended a look at a body. */
@@ -125,13 +134,30 @@ typedef enum {
     LOOK_FAILED   /* reading failed */
 } look_t;
 
-/* Reads a bucket of unknown length, which then has one. */
-static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until)
+/*
+ * Whether APR_EAGAIN of `bucket` means that its producer has nothing more at hand: of a pipe, a
+ * socket, or what mod_cgi has in place of them. Buckets of other modules, as Phusion Passenger's,
+ * may say it to every read that does not wait.
+ */
+static bool tells_pauses(const apr_bucket *bucket)
+{
+    /* By name: a type may be mod_cgi's own, or stand in place of another (body/copy.c). */
+    static const char *const types[] = {"PIPE", "SOCKET", "CGI"};
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(bucket->type->name, types[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads such a bucket of unknown length, which then has `*len`. */
+static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until, apr_size_t *len)
 {
     for (;;) {
         const char *data;
-        apr_size_t len;
-        apr_status_t rv = el_body_read(bucket, &data, &len, APR_NONBLOCK_READ);
+        apr_status_t rv = el_body_read(bucket, &data, len, APR_NONBLOCK_READ);
 
         if (!APR_STATUS_IS_EAGAIN(rv) || el_clock_usec() >= until) {
             return rv;
@@ -149,15 +175,33 @@ static uint64_t end_of_pause(const el_wait_t *wait, uint64_t seen)
 }
 
 /*
- * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Buckets of
- * unknown length are read without blocking, except for the pauses that `wait` allows; `status` says
- * why where reading failed.
+ * Reads any other bucket of unknown length as the stock filters do: waits for the next piece, or
+ * the end. APR_EAGAIN where the decision can be made without, and where a client waits for each
+ * event.
+ */
+static apr_status_t read_blindly(apr_bucket *bucket, const el_wait_t *wait, uint64_t seen,
+                                 apr_size_t *len)
+{
+    const char *data;
+
+    if (wait->events || (seen >= wait->least && el_clock_usec() >= wait->until)) {
+        return APR_EAGAIN;
+    }
+    return el_body_read(bucket, &data, len, APR_BLOCK_READ);
+}
+
+/*
+ * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Pipes and sockets
+ * are read without blocking, except for the pauses that `wait` allows; `status` says why where
+ * reading failed.
  */
 static look_t look_through(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
                            apr_status_t *status)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
+        apr_size_t len;
+
         if (APR_BUCKET_IS_EOS(e)) {
             return LOOK_ENDED;
         }
@@ -167,8 +211,10 @@ static look_t look_through(apr_bucket_brigade *bb, const el_wait_t *wait, uint64
         if (APR_BUCKET_IS_METADATA(e)) {
             continue;
         }
-        if (e->length == UNKNOWN_LENGTH) {
-            *status = read_patiently(e, end_of_pause(wait, *seen));
+        len = e->length;
+        if (len == UNKNOWN_LENGTH) {
+            *status = tells_pauses(e) ? read_patiently(e, end_of_pause(wait, *seen), &len)
+                                      : read_blindly(e, wait, *seen, &len);
             if (APR_STATUS_IS_EAGAIN(*status)) {
                 return LOOK_FLUSHED;
             }
@@ -176,7 +222,7 @@ static look_t look_through(apr_bucket_brigade *bb, const el_wait_t *wait, uint64
                 return LOOK_FAILED;
             }
         }
-        *seen += e->length;
+        *seen += len;
         if (*seen >= wait->most) {
             return LOOK_ENOUGH;
         }
@@ -214,22 +260,40 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
     return true;
 }
 
+/*
+ * Whether Content-Length can be relied on before the body's end. A backend that announced more has
+ * broken off. A handler of this httpd has ended its body well, but another length may be in the
+ * header: PHP's scripts set it before an output callback shortens the page.
+ */
+static bool is_reliable(const request_rec *r, const el_response_t *response,
+                        const el_measure_t *measure)
+{
+    bool all_of_little =
+        measure->size == response->length && measure->size < response->facts.moment.min_size;
+
+    return r->proxyreq || response->facts.demand.head || all_of_little;
+}
+
 bool el_hold_read_length(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
 {
     el_measure_t measure = response->waits ? measure_body(bb) : response->measure;
     el_moment_t *moment = &response->facts.moment;
     bool head = response->facts.demand.head;
-    bool there = measure.complete;
+    bool there = measure.complete, is_false = false;
 
     if (response->waits) {
         /* The header has not gone out: whoever makes the body may have changed it. */
         response->fields = el_fields_read(r);
         response->announced = el_fields_length(&response->fields, &response->length);
-        if (!head && there && measure.plain && response->announced
-            && measure.size < response->length) {
-            return false;
-        }
+        is_false = !head && there && measure.plain && response->announced
+                   && measure.size != response->length;
     }
+    if (is_false && !r->proxyreq) {
+        el_field_unset(r, "Content-Length");
+    } else if (is_false && measure.size < response->length) {
+        return false;
+    }
+    response->announced = response->announced && (there || is_reliable(r, response, &measure));
     if (head) {
         there = there && measure.size >= (response->announced ? response->length : 1);
     }

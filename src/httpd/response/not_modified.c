@@ -61,24 +61,10 @@ bool el_not_modified_named(request_rec *r)
     return true;
 }
 
-/* Whether the filters here give such a tag to an encoding of what has the tag `current`. */
-static bool is_given(request_rec *r, const el_etag_t *tag, const char *current)
-{
-    el_accept_t accept = el_response_enabled(r);
-    el_accept_t strong = el_conditional_codings(r, 1u << EL_ETAG_SUFFIX);
-    el_accept_t weak = el_conditional_codings(r, 1u << EL_ETAG_WEAK);
-    size_t base;
-    el_coding_t coding = el_etag_coding(tag, &base);
-
-    return el_etag_made_from(tag, current, &(el_etag_rule_t){.accept = &accept})
-           && (tag->weak ? el_accept_takes(&weak, coding) || el_accept_takes(&strong, coding)
-                         : el_accept_takes(&strong, coding) && *current == '"');
-}
-
 /* Whether what httpd and the backend have left undecided can still become a 304. */
 static bool is_undecided(request_rec *r)
 {
-    return el_response_of(r)->unsure && !r->no_local_copy
+    return el_response_of(r)->names_tags && !r->no_local_copy
            && (r->status == HTTP_OK || r->status == HTTP_PARTIAL_CONTENT);
 }
 
@@ -98,10 +84,17 @@ bool el_not_modified_now(request_rec *r, const char *decoded)
 {
     const char *list = is_undecided(r) ? apr_table_get(r->headers_in, "If-None-Match") : NULL;
     const char *current = list ? el_field(r, "ETag") : NULL;
+    el_etag_rule_t rule;
+    el_accept_t given;
     el_etag_t tag;
 
-    while (current && el_etag_next(&list, &tag)) {
-        if (decoded ? el_etag_same(&tag, decoded) : is_given(r, &tag, current)) {
+    if (!current) {
+        return false;
+    }
+    given = el_conditional_given(r);
+    rule = (el_etag_rule_t){.accept = &given};
+    while (el_etag_next(&list, &tag)) {
+        if (decoded ? el_etag_same(&tag, decoded) : el_etag_made_from(&tag, current, &rule)) {
             become_not_modified(r, &tag);
             if (!decoded) {
                 el_available_add_vary(r);

@@ -14,10 +14,10 @@
 bool el_not_modified_named(request_rec *r);
 
 /*
- * Where If-None-Match names an encoding of the response, whose tag was not known before, makes a
- * 304 of `r`, without a body. Of a tag that is weak where it is made here, a
- * strong form is not recognized: a script's own "home-br" is not its "home" in br. With `decoded`,
- * the tag that INFLATE gives it, where it names that.
+ * Where If-None-Match names an encoding of the response, as the filters here would make it for this
+ * request, makes a 304 of `r`, without a body: by weak comparison (RFC 9110 §13.1.2), whoever made
+ * the response, and whatever its tag looks like. With `decoded`, the tag that INFLATE gives it,
+ * where it names that.
  */
 bool el_not_modified_now(request_rec *r, const char *decoded);
 

@@ -60,7 +60,8 @@ static bool begin(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb, ap
         *rv = ap_pass_brigade(f->next, bb);
         return false;
     }
-    if (response->unsure) {
+    el_response_read_accept(f->r);
+    if (response->names_tags) {
         el_not_modified_now(f->r, NULL);
     }
     response->filter = f;

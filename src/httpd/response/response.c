@@ -29,6 +29,27 @@ const el_accept_t *el_response_accept(request_rec *r)
     return &response->accept;
 }
 
+/* mod_autoindex, which gives the field back when the page of HeaderName is through. */
+static bool is_listing(const request_rec *r)
+{
+    return r->handler && strcmp(r->handler, DIR_MAGIC_TYPE) == 0;
+}
+
+void el_response_read_accept(request_rec *r)
+{
+    el_response_t *response = el_response_of(r);
+    const el_accept_t *accept = el_connection_accept(r);
+
+    if (response->accept_known
+        && (memcmp(&response->accept, accept, sizeof(*accept)) == 0
+            || (is_listing(r) && !apr_table_get(r->headers_in, "Accept-Encoding")))) {
+        return;
+    }
+    response->accept = *accept;
+    response->accept_known = true;
+    response->available.sought = false;
+}
+
 bool el_response_env_allows(request_rec *r, el_coding_t coding)
 {
     const char *only_html;

@@ -64,6 +64,7 @@ typedef struct {
 typedef struct {
     uint64_t least; /* bytes, below which a pause of the producer may take until the end */
     uint64_t most;  /* bytes, from which on nothing is waited for */
+    bool events;    /* each is to go out at once: text/event-stream */
     uint64_t until; /* the waiting ends: µs of el_clock_usec() */
     uint64_t pause; /* µs of a pause, from `least` on */
 } el_wait_t;
@@ -98,7 +99,7 @@ typedef struct {
     el_accept_t accept;
     const char *cookie, *authorization; /* before other modules could take them away */
     const char *if_none_match;          /* where conditional.c extended it; or NULL */
-    bool unsure; /* If-None-Match may name an encoding: see el_not_modified_now() */
+    bool names_tags; /* by If-None-Match: see el_not_modified_now() */
     bool tagged; /* a 304 has its tag */
     bool origin_known;
     const char *origin; /* NULL: browsers use no dictionaries of it */
@@ -119,7 +120,7 @@ typedef struct {
 
     /* The body, while the decision waits. */
     el_phase_t phase;
-    bool announced;     /* there is a Content-Length, as `length` has it */
+    bool announced;     /* there is a Content-Length to rely on, as `length` has it */
     uint64_t length;
     el_measure_t measure; /* of the first brigade */
     bool min_size_read; /* facts.moment.min_size is computed */
@@ -159,8 +160,14 @@ static inline el_response_t *el_response_of(request_rec *r)
     return response ? response : el_response_make(r);
 }
 
-/* What the request accepts, among all codings: as it was at the first call. */
+/* What the request accepts, among all codings: as it was when it was read last. */
 const el_accept_t *el_response_accept(request_rec *r);
+
+/*
+ * Reads the field anew. Others take it away, so that a backend does not encode, and give it back
+ * for the filters: what is there when a filter begins is what counts.
+ */
+void el_response_read_accept(request_rec *r);
 
 /* Whether the filter of `record` is in the output chain, or may be within a harness. */
 bool el_response_may_run(request_rec *r, el_record_t record);

@@ -55,6 +55,24 @@ static bool is_final(const el_policy_t *policy, el_reason_t reason)
     return false;
 }
 
+/*
+ * Whether the body is sent as it is where a stock compressor would have encoded it, and taken away
+ * its length, which may be false (see is_reliable() in hold.c): a client would wait for what never
+ * comes.
+ */
+static bool is_length_doubted(const request_rec *r, const el_response_t *response,
+                              apr_bucket_brigade *bb, el_reason_t reason)
+{
+    bool encoded_by_stock = reason == EL_REASON_BYPASS || reason == EL_REASON_NOT_SMALLER
+                            || reason == EL_REASON_MEMORY || reason == EL_REASON_ERROR;
+    uint64_t announced;
+    apr_off_t there;
+
+    return encoded_by_stock && !r->proxyreq && !response->facts.demand.head
+           && el_fields_length(&response->fields, &announced)
+           && apr_brigade_length(bb, 0, &there) == APR_SUCCESS && (uint64_t)there != announced;
+}
+
 static void set_tag_of_304(ap_filter_t *f, el_response_t *response)
 {
     el_facts_t facts = el_facts_of_200(f->r, &response->policy, el_chain_by_type(f));
@@ -73,6 +91,9 @@ apr_status_t el_send_identity(ap_filter_t *f, el_response_t *response, apr_bucke
     }
     if (decision.vary) {
         set_negotiated(r);
+    }
+    if (is_length_doubted(r, response, bb, decision.reason)) {
+        el_field_unset(r, "Content-Length");
     }
     if (is_final(&response->policy, decision.reason)) {
         response->claimed = true;

@@ -261,17 +261,19 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
     note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
 }
 
-void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path)
+void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path,
+                                  bool news)
 {
     el_counter_t counter = (el_counter_t)(EL_COUNT_PRECOMPRESSED_FAULT + (unsigned)fault);
     /* Somebody may have tried to change what others get, which the operator should hear of once. */
-    bool warns = fault == EL_PRECOMPRESSED_OWNER
-                 && el_counters_total(&el_shared.block->counters, counter) == 0;
+    bool warns = news || (fault == EL_PRECOMPRESSED_OWNER
+                          && el_counters_total(&el_shared.block->counters, counter) == 0);
 
     el_shared_count(counter, 1);
     ap_log_rerror(APLOG_MARK, warns ? APLOG_WARNING : APLOG_INFO, 0, r,
-                  "elastic: the precompressed file %s is not sent: it is %s", path,
-                  el_precompressed_fault_text(fault));
+                  "elastic: the precompressed file %s is not sent: it is %s%s", path,
+                  el_precompressed_fault_text(fault),
+                  news ? "; remove it, or run elastic-precompress again" : "");
 }
 
 void el_stats_cache_fault(apr_status_t rv, const char *what)

@@ -50,10 +50,12 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
                     const el_usage_t *usage);
 
 /*
- * The precompressed file at `path`, which the client would take, is not sent. The first one of
- * another owner since the start is a warning in the log; all others are named at the level info.
+ * The precompressed file at `path`, which the client would take, is not sent. A warning in the log
+ * names it where that is `news`, and the first one of another owner since the start; all others are
+ * named at the level info.
  */
-void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path);
+void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path,
+                                  bool news);
 
 /*
  * `what`, a clause, went wrong with the store of encodings; `rv` is APR's reason, or APR_SUCCESS.

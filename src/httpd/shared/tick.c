@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -35,9 +36,10 @@ static struct {
     el_reading_t reading;
 } sampler;
 
-/* The status page reads the text while a sample may change it. */
+/* What the load is read from: others read that while a sample may change it. */
 static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char load_text[EL_MACHINE_SIGNALS];
+static double load_cpus;
 
 const char *el_tick_load(apr_pool_t *pool)
 {
@@ -51,13 +53,19 @@ const char *el_tick_load(apr_pool_t *pool)
 
 double el_tick_cpus(void)
 {
-    return sampler.machine.signals.cpus > 0 ? sampler.machine.signals.cpus : 1;
+    double cpus;
+
+    pthread_mutex_lock(&load_mutex);
+    cpus = load_cpus;
+    pthread_mutex_unlock(&load_mutex);
+    return cpus > 0 ? cpus : 1;
 }
 
-static void keep_load_text(void)
+static void keep_load(void)
 {
     pthread_mutex_lock(&load_mutex);
     memcpy(load_text, sampler.machine.signals_text, EL_MACHINE_SIGNALS);
+    load_cpus = sampler.machine.signals.cpus;
     pthread_mutex_unlock(&load_mutex);
 }
 
@@ -84,7 +92,7 @@ static void read_load(uint64_t claim, uint64_t now)
     bool good;
 
     if (el_machine_refresh(&sampler.machine, now)) {
-        keep_load_text();
+        keep_load();
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, sampler.server,
                      "elastic: the CPU load is read from %s", machine->signals_text);
     }
@@ -184,7 +192,7 @@ static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
     sampler.position = -1;
     el_machine_open(&sampler.machine, "", server->proc_stat, el_server_load(server),
                     el_clock_usec());
-    keep_load_text();
+    keep_load();
     if (ap_unixd_config.chroot_dir) {
         el_machine_keep(&sampler.machine);
         if (el_shared.config.position) {
@@ -218,6 +226,12 @@ static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
 #define WAIT UINT64_C(10000000)
 
 /*
+ * µs for which the end of a child waits for what else the timer calls, which takes a thousandth of
+ * that.
+ */
+#define END_WAIT UINT64_C(2000000)
+
+/*
  * Static, not in a pool: the callback's thread may outlive the child's pools. One thread of each
  * process uses it, but for the pipe.
  */
@@ -229,6 +243,7 @@ static struct {
     atomic_bool ready; /* the pipe is there */
     atomic_bool woken; /* something is in the pipe */
     atomic_bool ends;
+    atomic_bool calls; /* also(), or is about to look whether it may */
 } timer;
 
 /* Lets the contexts that are kept in this process grow older. */
@@ -295,6 +310,25 @@ void el_tick_also(void (*call)(uint64_t now, bool samples))
     also = call;
 }
 
+/*
+ * The thread runs on while its process exits, and the call may hold a lock that processes share: it
+ * does not begin once the child ends, and the end waits for it. No handler of a signal ends the
+ * process in the middle of it.
+ */
+static void call_also(uint64_t now, bool samples)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    atomic_store(&timer.calls, true);
+    if (!atomic_load(&timer.ends)) {
+        also(now, samples);
+    }
+    atomic_store(&timer.calls, false);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static apr_status_t tick(int state, void *data, apr_pool_t *pool)
 {
     uint64_t now = el_clock_usec();
@@ -309,7 +343,7 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
     age_pool(now);
     others = others_sample(now);
     if (also) {
-        also(now, !others);
+        call_also(now, !others);
     }
     if (others || !also) {
         sleep_for(others ? WAIT : until(timer.due));
@@ -340,12 +374,20 @@ void el_tick_arrival(void)
     }
 }
 
-/* A signal's handler may come here: nothing but a system call. */
+/* A signal's handler may come here: nothing but system calls. */
 static apr_status_t end_wait(void *data)
 {
+    uint64_t end = el_clock_usec() + END_WAIT;
+
     (void)data;
     atomic_store(&timer.ends, true);
-    return wake();
+    if (atomic_load(&timer.ready)) {
+        wake();
+    }
+    while (atomic_load(&timer.calls) && el_clock_usec() < end) {
+        poll(NULL, 0, 1);
+    }
+    return APR_SUCCESS;
 }
 
 void el_tick_child(apr_pool_t *pchild)
@@ -355,10 +397,10 @@ void el_tick_child(apr_pool_t *pchild)
             fcntl(timer.wake[end], F_SETFD, FD_CLOEXEC);
             fcntl(timer.wake[end], F_SETFL, O_NONBLOCK);
         }
-        /* mod_watchdog waits for its threads in such a cleanup, too; the last one comes first. */
-        apr_pool_pre_cleanup_register(pchild, NULL, end_wait);
         atomic_store(&timer.ready, true);
     }
+    /* mod_watchdog waits for its threads in such a cleanup, too; the last one comes first. */
+    apr_pool_pre_cleanup_register(pchild, NULL, end_wait);
 }
 
 static void start_timer(server_rec *main_server, apr_pool_t *pconf)

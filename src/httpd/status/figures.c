@@ -1,5 +1,6 @@
 #include "httpd/status/figures.h"
 
+#include "httpd/cache/backends.h"
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
 #include "httpd/shared/costs.h"
@@ -35,7 +36,7 @@ enum {
     LEVEL, /* of each coding */
     PRICE = LEVEL + EL_CODINGS, RATE, BYPASS,
     CPU_USEC,
-    IMPROVED_USEC, EXPLORED_USEC, IN_FLIGHT, MEMORY, MAX_MEMORY,
+    BROKEN, IMPROVED_USEC, EXPLORED_USEC, IN_FLIGHT, MEMORY, MAX_MEMORY,
     NUMBERS
 };
 
@@ -148,6 +149,10 @@ static const row_t figure_rows[] = {
             "Encodings that the cache took"),
     COUNTER(EL_COUNT_CACHE_FAULTS, "ElasticCacheFaults", "elastic_cache_faults",
             "Faults of the cache"),
+    COUNTER(EL_COUNT_CACHE_BUSY, "ElasticCacheBusy", "elastic_cache_busy",
+            "Times that the cache was not waited for"),
+    GAUGE(BROKEN, COUNT, "ElasticCacheBroken", "elastic_cache_broken",
+          "1 while the cache is off because children ended in it"),
     COUNTER(EL_COUNT_IMPROVED, "ElasticImproved", "elastic_improved_encodings",
             "Cached encodings that were made smaller while the CPU was idle"),
     COUNTER(IMPROVED_USEC, "ElasticImprovedUsec", "elastic_improving_cpu_seconds",
@@ -186,6 +191,7 @@ static void read_counters(now_t *now)
         now->number[i] = (double)el_counters_total(&el_shared.block->counters, (el_counter_t)i);
     }
     now->number[EL_COUNT_SKIPPED + (unsigned)EL_REASON_NONE] = NAN;
+    now->number[BROKEN] = el_shmcb_is_broken();
     now->number[IMPROVED_USEC] = floor(now->number[EL_COUNT_IMPROVED_NSEC] / 1000);
     now->number[EXPLORED_USEC] = floor(now->number[EL_COUNT_EXPLORED_NSEC] / 1000);
 }

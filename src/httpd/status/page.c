@@ -1,5 +1,6 @@
 #include "httpd/status/page.h"
 
+#include "httpd/cache/backends.h"
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/dictionaries.h"
@@ -115,6 +116,8 @@ static void write_warnings(request_rec *r)
          "Bodies were not compressed for lack of memory: see ElasticMaxMemory"},
         {total(EL_COUNT_CACHE_FAULTS) > 0,
          "The store of encodings has had faults: the error log says which"},
+        {el_shmcb_is_broken(),
+         "The store of encodings is off until the next reload: children ended while they used it"},
     };
     apr_array_header_t *found = apr_array_copy(r->pool, el_warnings(r->pool));
 

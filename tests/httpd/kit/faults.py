@@ -95,6 +95,15 @@ def _slow(function):
             return result;""")
 
 
+# The folder that Folder has made for it; opened by root, whoever may look into those above it.
+_FOLDER = """
+        static int folder = -1;
+        __attribute__((constructor)) static void begin(void) {
+            const char *path = getenv("FAULT_FOLDER");
+            if (path) folder = open(path, O_PATH | O_DIRECTORY);
+        }
+"""
+
 # What a library function does instead; each keeps its name and its type.
 _SOURCES = {
     # there is no memory for an encoder
@@ -239,6 +248,52 @@ _SOURCES = {
             }
             return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
         }""",
+    # who takes the store's lock, by the file that is there: is killed with it, once ("die"); has it
+    # for 50 ms ("slow"); or has it from its first time on ("held" is there then) until its process is
+    # told to end by the module's pipe, and 300 ms more ("keep")
+    "store-lock": "#include <pthread.h>\n#include <signal.h>" + _FOLDER + """
+        static volatile int ends;
+        static int is_ours(void *caller) {
+            Dl_info info;
+            return dladdr(caller, &info) && info.dli_fname
+                   && strstr(info.dli_fname, "/mod_elastic.so") != 0;
+        }
+        static void held(void) {
+            if (unlinkat(folder, "die", 0) == 0) kill(getpid(), SIGKILL);
+            if (faccessat(folder, "slow", F_OK, 0) == 0) usleep(50000);
+            if (unlinkat(folder, "keep", 0) == 0) {
+                ends = 0;
+                close(openat(folder, "held", O_WRONLY | O_CREAT, 0666));
+                for (int i = 0; i < 6000 && !ends; i++) usleep(10000);
+                usleep(300000);
+            }
+        }
+        int pthread_mutex_trylock(pthread_mutex_t *mutex) {
+            static int (*real)(pthread_mutex_t *);
+            int error;
+            if (!real) real = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_trylock");
+            error = real(mutex);
+            if (error == 0 && is_ours(__builtin_return_address(0))) held();
+            return error;
+        }
+        ssize_t write(int fd, const void *bytes, size_t count) {
+            if (count == 1 && is_ours(__builtin_return_address(0))) ends = 1;
+            return syscall(SYS_write, fd, bytes, count);
+        }""",
+    # each call of an encoder makes a file, "1", "2" and so on, and waits until that is gone
+    "gzip-turns": "#include <sys/stat.h>" + _FOLDER + """
+        static void wait_for_turn(void) {
+            char name[16];
+            int fd = -1, i = 0;
+            do {
+                snprintf(name, sizeof(name), "%d", ++i);
+                fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+            } while (fd < 0 && errno == EEXIST);
+            struct stat made;
+            for (i = 0; i < 6000 && fstat(fd, &made) == 0 && made.st_nlink > 0; i++) usleep(10000);
+            close(fd);
+        }""" + "".join(_instead(function, "wait_for_turn(); return real();")
+                       for function in (_DEFLATE, _LIBDEFLATE)),
     # an encoder whose output has another byte than it should
     "gzip-damage": "".join(
         _instead(function, f"""
@@ -295,6 +350,18 @@ _SOURCES = {
             int fd = path ? open(path, O_RDWR) : -1;
             void *block = fd < 0 ? MAP_FAILED : mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0);
             if (block != MAP_FAILED) off = block;
+        }""",
+    # all files lie on a disk, wherever the tests' folder is: what the kernel says of them is not asked
+    "disk": "#include <sys/vfs.h>" + """
+        int fstatfs(int fd, struct statfs *s) {
+            memset(s, 0, sizeof(*s));
+            s->f_type = 0xef53;
+            return 0;
+        }
+        int fstatfs64(int fd, struct statfs64 *s) {
+            memset(s, 0, sizeof(*s));
+            s->f_type = 0xef53;
+            return 0;
         }""",
     # the kernel's files on load and limits are those below KERNEL_ROOT
     "kernel-root": """
@@ -425,14 +492,37 @@ class Memory:
         return self._read()[1]
 
 
-class Clock:
-    """A server's clocks, for the library "clock": its arguments are `options`."""
+class Folder:
+    """The files by which a library is told what to do, and says what it does; a server's arguments
+    are `options`."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, name):
+        self._path = directory / "folder"
+        self._path.mkdir()
+        self._path.chmod(0o777)
+        self.options = {"wrapper": wrapper(library(directory, name)),
+                        "environ": {"FAULT_FOLDER": str(self._path)}}
+
+    def __setitem__(self, name, there):
+        (self._path / name).touch() if there else (self._path / name).unlink()
+
+    def __getitem__(self, name):
+        return (self._path / name).exists()
+
+    def clear(self):
+        for path in self._path.iterdir():
+            path.unlink()
+
+
+class Clock:
+    """A server's clocks, for the library "clock", beside others: its arguments are `options`."""
+
+    def __init__(self, directory, *others):
         self._path = directory / "clock"
         self._path.write_bytes(bytes(4096))
         self._off = [0, 0]
-        self.options = {"wrapper": wrapper(library(directory, "clock")),
+        names = ("clock", *others)
+        self.options = {"wrapper": wrapper(*(library(directory, name) for name in names)),
                         "environ": {"CLOCK_OFF": str(self._path)}}
 
     def skip(self, calendar=0, monotonic=0):

@@ -79,7 +79,8 @@ echo json_encode(['size' => strlen($body), 'digest' => md5($body), 'md5' => null
 """
 
 
-def _found(body, coding, length, md5=None):
+def found(body, coding, length, md5=None):
+    """What a reader says of a body and its header."""
     return json.dumps({"size": len(body), "digest": hashlib.md5(body).hexdigest(),
                        "coding": coding, "length": length, "md5": md5}).encode()
 
@@ -87,7 +88,7 @@ def _found(body, coding, length, md5=None):
 def echo(exchange):
     """For Origin.route."""
     fields = exchange.headers
-    exchange.respond(200, {}, _found(exchange.body, fields.get("content-encoding"),
+    exchange.respond(200, {}, found(exchange.body, fields.get("content-encoding"),
                                      fields.get("content-length"), fields.get("content-md5")))
 
 
@@ -97,9 +98,9 @@ def _scgi(sock):
         while not size.endswith(b":"):
             size += file.read(1)
         fields = file.read(int(size[:-1]) + 1)[:-1].decode().split("\0")
-        found = dict(zip(fields[::2], fields[1::2]))
-        length = found["CONTENT_LENGTH"]
-        answer = _found(file.read(int(length)), found.get("HTTP_CONTENT_ENCODING"), length)
+        names = dict(zip(fields[::2], fields[1::2]))
+        length = names["CONTENT_LENGTH"]
+        answer = found(file.read(int(length)), names.get("HTTP_CONTENT_ENCODING"), length)
     sock.sendall(b"Status: 200\r\nContent-Type: text/plain\r\n\r\n" + answer)
 
 

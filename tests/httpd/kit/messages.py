@@ -32,7 +32,6 @@ UNSEEN = {
     "libcrypto cannot use it": "libcrypto fails",
     "its module cannot be held in memory": "dlopen fails",
     "its provider cannot start": "a provider of httpd fails that has taken its arguments",
-    "a child ended while it used the store": "a signal has to come at that moment",
     "the address cannot be made": "memory is short",
     "elasticd: it cannot go to the background": "fork fails",
 }

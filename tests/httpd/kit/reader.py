@@ -142,12 +142,13 @@ AP_DECLARE_MODULE(reader) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NU
 """
 
 
-def load(directory):
-    """Builds the module, where httpd's children can load it from; the line that loads it."""
+def load(directory, name="reader", text=_SOURCE):
+    """Builds a module of that source, where httpd's children can load it from; the line that loads
+    it."""
     for folder in (directory, *directory.parents[:2]):
         folder.chmod(folder.stat().st_mode | 0o055)
-    source = Path(directory) / "mod_reader.c"
-    source.write_text(_SOURCE)
+    source = Path(directory) / f"mod_{name}.c"
+    source.write_text(text)
     flags = subprocess.run(["pkg-config", "--cflags", "apr-1", "apr-util-1"], check=True, text=True,
                            capture_output=True).stdout.split()
     include = subprocess.run([shutil.which("apxs") or "apxs2", "-q", "INCLUDEDIR"], check=True,
@@ -155,4 +156,4 @@ def load(directory):
     path = source.with_suffix(".so")
     subprocess.run(["cc", "-w", "-shared", "-fPIC", f"-I{include}", *flags, "-o", str(path),
                     str(source)], check=True)
-    return f"LoadModule reader_module {path}\n"
+    return f"LoadModule {name}_module {path}\n"

@@ -1,0 +1,162 @@
+"""Who takes Accept-Encoding away from a request, and when: what the client gets, and what a backend
+is asked for. Each case is answered like the stock modules, which read the field when their filter
+runs."""
+
+import pytest
+
+from kit import bodies, check
+from kit.origin import conditional
+from kit.proxied import EACH, EACH_WAY, WAYS, start
+
+BODY = bodies.text(30000)
+TAG = '"7530-55443b7e3c000"'
+PART = b"<p>a page above the listing</p>\n" * 100
+
+# Lines of a place; whether the client gets a coding; whether the backend is asked for one.
+PLACES = {
+    # mod_security2 has the field back before the first filter runs.
+    "hidden": ("SecRuleEngine On\nSecDisableBackendCompression On", True, False),
+    "unset": ("RequestHeader unset Accept-Encoding", False, False),
+    # mod_proxy does not pass on what Connection names.
+    "recipe": ("RequestHeader merge Connection Accept-Encoding", True, False),
+    "set": ("RequestHeader set Accept-Encoding identity", False, True),
+    "env": ("RewriteEngine On\nRewriteRule ^ - [E=no-gzip:1,E=no-brotli:1]", False, True),
+}
+# Of a handler that takes it away, and of one that gives it back.
+LUA = "function taken(r)\n r.headers_in['Accept-Encoding'] = nil\n" \
+      " r.content_type = 'text/plain'\n r:puts(('taken away '):rep(1000))\n return apache2.OK\nend\n"
+# Elsewhere than in mod_headers' early phase there is no such place.
+HOSTS = """\
+<VirtualHost 127.0.0.1:{port}>
+    ServerName localhost
+</VirtualHost>
+<VirtualHost 127.0.0.1:{port}>
+    ServerName early
+    RequestHeader unset Accept-Encoding early
+</VirtualHost>
+"""
+
+
+def config(url, ways, extra=""):
+    text = "LuaMapHandler ^/[^/]+/taken$ {docs}/x.lua taken\n" + extra
+    for name, lines in ways:
+        for place, (more, _, _) in {"plain": ("", True, True), **PLACES}.items():
+            text += (f"<Location /{place}-{name}/>\n{lines}\n{more}\nProxyPass {url}/\n"
+                     "</Location>\n")
+        text += f"<Location /local-{name}/>\n{lines}\n</Location>\n" \
+                f"<Directory {{docs}}/local-{name}>\nOptions +Indexes\n" \
+                "IndexOptions FancyIndexing\nHeaderName part.html\n</Directory>\n"
+    return text
+
+
+MODULES = ["proxy", "proxy_http", "rewrite", "lua", "autoindex", "unique_id", "security2", "filter"]
+LOG = ("ModSecurity", "StatusEngine")
+
+
+@pytest.fixture(scope="module")
+def backend(origin):
+    origin.route("/x", lambda e: e.chunked(200, {}, bodies.pieces(BODY)))
+    origin.route("/whole", lambda e: e.respond(200, {}, BODY))
+    origin.route("/tag", lambda e: e.respond(200, {"ETag": TAG}, BODY))
+    origin.route("/asked", conditional(BODY, TAG))
+    return origin
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared, backend):
+    return start(httpd_shared,
+                 config(backend.url, [(way.name, way.lines) for way in WAYS], HOSTS),
+                 modules=[name for name in MODULES if not name.startswith("proxy")
+                          and name != "filter"],
+                 allow_log=LOG,
+                 files={"x.lua": LUA.encode(), **{f"local-{way.name}/part.html": PART for way in WAYS},
+                        **{f"local-{way.name}/a.txt": BODY for way in WAYS}})
+
+
+@pytest.fixture(scope="module")
+def stock(httpd_shared, backend):
+    lines = "AddOutputFilterByType DEFLATE text/plain text/html"
+    return httpd_shared(config(backend.url, [("stock", lines)], HOSTS), elastic=False,
+                        modules=[*MODULES, "deflate"], allow_log=LOG,
+                        files={"x.lua": LUA.encode(), "local-stock/part.html": PART,
+                               "local-stock/a.txt": BODY})
+
+
+def is_asked(origin):
+    return "accept-encoding" in origin.seen[-1].headers
+
+
+@pytest.mark.parametrize("resource", ["x", "whole"])
+@pytest.mark.parametrize("place", PLACES)
+def test_the_stock_module(stock, origin, place, resource):
+    """The table is right about it."""
+    _, encodes, asks = PLACES[place]
+    answer = stock.get(f"/{place}-stock/{resource}", "gzip")
+    check.whole(answer, "gzip" if encodes else None, BODY)
+    assert is_asked(origin) == asks
+
+
+@pytest.mark.parametrize("resource", ["x", "whole"])
+@pytest.mark.parametrize("place", PLACES)
+@EACH
+def test_a_place_that_takes_the_field_away(server, origin, way, coding, place, resource):
+    _, encodes, asks = PLACES[place]
+    answer = server.get(f"/{place}-{way.name}/{resource}", coding)
+    check.whole(answer, coding if encodes else None, BODY)
+    assert is_asked(origin) == asks
+    assert answer.varies or place == "env"  # as the stock modules, which give up before Vary
+    check.plain(server.get(f"/{place}-{way.name}/{resource}"), BODY, varies=answer.varies)
+
+
+@EACH
+def test_one_coding_is_forbidden_by_mod_rewrite(server, way, coding):
+    """no-gzip is about gzip alone."""
+    answer = server.get(f"/env-{way.name}/x", coding)
+    assert answer.coding is None and answer.body == BODY
+
+
+def test_before_all_others(server, stock, origin):
+    """mod_headers' early: nobody sees the field any more."""
+    for asked, names in ((server, [way.name for way in WAYS]), (stock, ["stock"])):
+        for name in names:
+            answer = asked.get(f"/plain-{name}/x", "gzip", {"Host": "early"})
+            check.plain(answer, BODY)
+            assert not is_asked(origin)
+            check.encoded(asked.get(f"/plain-{name}/x", "gzip"), "gzip", BODY)
+
+
+@EACH
+def test_a_handler_that_takes_it_away_for_good(server, stock, way, coding):
+    for answer in (server.get(f"/local-{way.name}/taken", coding),
+                   stock.get("/local-stock/taken", "gzip")):
+        check.plain(answer, b"taken away " * 1000)
+
+
+@EACH
+def test_a_listing_below_a_page_of_its_own(server, way, coding):
+    """mod_autoindex takes the field away while that page is on its way, and gives it back."""
+    path = f"/local-{way.name}/"
+    plain = server.get(path)
+    assert PART in plain.body and b"a.txt" in plain.body
+    check.encoded(server.get(path, coding), coding, plain.body)
+
+
+@EACH
+def test_a_tag_that_was_sent_gives_304_where_the_field_is_hidden(server, origin, way, coding):
+    """Before the filter runs, nobody knows what the client accepts; then the tags are compared."""
+    for resource in ("tag", "asked"):
+        path = f"/hidden-{way.name}/{resource}"
+        sent = server.get(path, coding).headers["ETag"]
+        assert coding in sent
+        check.not_modified(server.get(path, coding, {"If-None-Match": sent}), sent)
+        check.plain(server.get(path, None, {"If-None-Match": sent}), BODY)
+
+
+@EACH_WAY
+def test_the_field_is_each_requests_own(server, way):
+    """On one connection, with and without mod_security2's hiding."""
+    with server.connect() as connection:
+        for place in ("plain", "hidden", "unset", "hidden", "plain"):
+            for coding in (*way.codings, None):
+                answer = connection.request(f"/{place}-{way.name}/x", ae=coding)
+                check.whole(answer, None if place == "unset" else coding, BODY)

@@ -1,0 +1,118 @@
+"""Precompressed files that browsers cannot decode, or that are of another file: the next best is
+sent, the log names each once, and the status page counts.
+"""
+
+import gzip
+import os
+import subprocess
+
+import brotli
+import pytest
+
+from kit import check
+from kit.precompressed import BODY, BR, GZ, OLD, ZST, add_set, check_made, check_sent, passed_over
+
+
+def piped(*command, body=BODY):
+    """What a tool makes of a pipe: it does not know the length, so zstd takes its whole window."""
+    return subprocess.run(command, input=body, stdout=subprocess.PIPE, check=True).stdout
+
+
+LONG = piped("zstd", "-q", "-9", "--long=27")
+LARGE = piped("brotli", "-c", "--large_window=25")
+PARTS = gzip.compress(BODY[:20000], mtime=0) + gzip.compress(BODY[20000:], mtime=0)
+FRAMES = b"".join(piped("zstd", "-q", "-c", body=part) for part in (BODY[:20000], BODY[20000:]))
+# What lies there beside a good gz or, of gzip, a good br; and why it is not sent.
+REFUSED = {
+    "empty-br": ("br", b"", "empty"), "empty-gz": ("gz", b"", "empty"),
+    "window": ("zst", LONG, "window"), "large-window": ("br", LARGE, "window"),
+    "no-gzip": ("gz", BODY, "coding"), "no-zstd": ("zst", GZ, "coding"),
+    "cut-gz": ("gz", GZ[:17], "coding"), "cut-zst": ("zst", ZST[:-9], "coding"),
+    "parts": ("gz", PARTS, "size"),  # clients read the first, and take it for all
+    "other-gz": ("gz", gzip.compress(BODY + b"more"), "size"),
+    "other-zst": ("zst", piped("zstd", "-q", "--stream-size=30", body=BODY[:30]), "size"),
+    "nothing-br": ("br", brotli.compress(b""), "size")}
+TAKEN = {"frames": ("zst", FRAMES), "good": ("zst", ZST),
+         "piped": ("zst", piped("zstd", "-q")), "large": ("gz", gzip.compress(BODY, 0))}
+CODINGS = {"gz": "gzip", "br": "br", "zst": "zstd"}
+CONFIG = "Elastic On\nElasticPrecompressed On\n"
+
+
+@pytest.fixture(scope="module")
+def site(httpd_shared):
+    server = httpd_shared(CONFIG)
+    for name, (extension, data, *_) in {**REFUSED, **TAKEN}.items():
+        add_set(server, f"{name}/page.html", "br" if extension == "gz" else "gz")
+        for folder in (name, f"alone-{name}"):
+            add_set(server, f"{folder}/page.html")
+            server.write(f"{folder}/page.html.{extension}", data, OLD)
+    return server
+
+
+def grown(server, before):
+    return {reason: count - before[reason] for reason, count in passed_over(server).items()
+            if count != before[reason]}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_browsers_cannot_use_is_not_sent_and_the_next_best_is(site, name):
+    site.expect_log("page.html.* is not sent")
+    extension, data, reason = REFUSED[name]
+    coding, other = CODINGS[extension], "br" if extension == "gz" else "gzip"
+    before = passed_over(site)
+    for ae in (f"{coding}, {other};q=0.9", f"{coding}, {other};q=0.9"):
+        check_sent(site.get(f"/{name}/page.html", ae=ae), other, BR if other == "br" else GZ)
+    assert grown(site, before) == {reason: 2}
+    answer = site.get(f"/alone-{name}/page.html", ae=coding)
+    check_made(answer, coding)
+    assert answer.raw != data
+    for path in (f"{name}/page.html", f"alone-{name}/page.html"):
+        def named():
+            return site.log.lines(f"docs/{path}.{extension} is not sent: .*; remove it, or run")
+
+        site.wait_for(named, 30, "a line that names the file")
+        site.get("/good/page.html")  # one more request: a second line would be there
+        assert len(named()) == 1, named()
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_may_be_right_is_sent(site, name):
+    extension, data = TAKEN[name]
+    coding, before = CODINGS[extension], passed_over(site)
+    answer = site.get(f"/alone-{name}/page.html", ae=coding)
+    check_sent(answer, coding, data)
+    assert passed_over(site) == before
+    assert name == "frames" or answer.body == BODY  # which browsers decode, but not the kit
+
+
+def test_a_tag_or_a_range_of_what_is_refused_stands_for_nothing(site):
+    site.expect_log("page.html.* is not sent")
+    tag = f'"{len(LONG):x}-{OLD * 1000000:x}.zst"'
+    for fields in ({"If-None-Match": tag}, {"Range": "bytes=0-9", "If-Range": tag}):
+        check_made(site.get("/alone-window/page.html", "zstd", fields), "zstd")
+    assert site.get("/alone-window/page.html", "zstd", {"If-Match": tag}).status == 412
+
+
+def test_a_file_is_looked_into_again_when_it_was_replaced(site):
+    site.expect_log("page.html.* is not sent")
+    path = add_set(site, "again/page.html")
+    compressed = site.docs / "again/page.html.gz"
+    for round, data in enumerate((b"", GZ, gzip.compress(BODY[:-1]), GZ)):
+        part = compressed.with_name("part")
+        part.write_bytes(data)
+        part.chmod(0o644)
+        os.utime(part, (OLD, OLD))
+        part.rename(compressed)
+        answer = site.get(path, ae="gzip")
+        if data == GZ:
+            check_sent(answer, "gzip", GZ)
+        else:
+            check_made(answer, "gzip")
+
+
+def test_head_gets_what_get_does(site):
+    site.expect_log("page.html.* is not sent")
+    for path in ("/window/page.html", "/good/page.html"):
+        get, head = (site.get(path, ae="zstd, gzip;q=0.5", method=method)
+                     for method in ("GET", "HEAD"))
+        check.head_of(get, head, "Content-Length", "Content-Encoding", "ETag", "Vary")

@@ -1,0 +1,185 @@
+"""Precompressed files beside content filters of other modules: one that only looks at the body does
+not keep them from being sent, and one that changes it is never passed over.
+"""
+
+import gzip
+
+import pytest
+
+from kit import at, check
+from kit.precompressed import BODY, BR, DATE, GZ, OLD, PRECOMPRESSED, add_set, check_made, \
+    check_sent, passed_over
+
+# mod_security2 has its filter in every chain; it takes a copy of bodies of the second folder, and
+# holds those of the third.
+CONFIG = """
+SecRuleEngine On
+SecDataDir {root}/run
+SecTmpDir {root}/run
+SecAuditEngine Off
+SecDebugLogLevel 0
+SecResponseBodyMimeType text/html
+SecResponseBodyLimit 524288
+SecRule RESPONSE_BODY "the word that nobody may read" "id:1,phase:4,deny,status:403"
+Elastic On
+ElasticPrecompressed On
+# These leave the length where it is. The first gives back the bytes in pieces.
+ExtFilterDefine copies mode=output cmd="/bin/cat" PreservesContentLength
+ExtFilterDefine changes mode=output cmd="/usr/bin/tr e E" PreservesContentLength
+AddOutputFilter INCLUDES .shtml
+AddType text/html .shtml
+<Directory {docs}>
+    Options +Includes
+    LogLevel elastic:debug
+</Directory>
+""" + at("inspected", "SecResponseBodyAccess On") + at("alone", "Elastic Off") \
+    + at("substitute", "SetOutputFilter SUBSTITUTE", 'Substitute "s/server/SERVER/q"') \
+    + at("idle-substitute", "SetOutputFilter SUBSTITUTE", 'Substitute "s/no such word/x/q"') \
+    + at("sed", "SetOutputFilter SED", 'OutputSed "s/server/SERVER/g"') \
+    + at("ratelimit", "SetOutputFilter RATE_LIMIT", "SetEnv rate-limit 4000") \
+    + at("by-type", "AddOutputFilterByType SUBSTITUTE text/html",
+         'Substitute "s/server/SERVER/q"') \
+    + at("watched", "") + at("copies", "SetOutputFilter copies") \
+    + at("changes", "SetOutputFilter changes") + at("explained", "ElasticExplain On") \
+    + at("explained-substitute", "ElasticExplain On", "SetOutputFilter SUBSTITUTE",
+         'Substitute "s/server/SERVER/q"')
+WATCHED = ("watched", "inspected", "alone", "ratelimit", "copies")
+WATCHES = pytest.mark.parametrize("folder", ["watched", "inspected", "alone"])
+CHANGED = ("substitute", "sed", "by-type")
+WORDS = BODY.replace(b"server", b"SERVER")
+
+
+@pytest.fixture(scope="module")
+def site(httpd_shared):
+    server = httpd_shared(CONFIG, modules=["unique_id", "security2", "include", "substitute", "sed",
+                                           "filter", "ratelimit", "ext_filter"], tls=True, h2=True)
+    add_set(server, "page.html", "br", "gz")
+    add_set(server, "none.html")
+    server.write("page.shtml", BODY, OLD)
+    for extension, data in (("br", BR), ("gz", GZ)):
+        server.write(f"page.shtml.{extension}", data, OLD)
+    secret = BODY + b"the word that nobody may read"
+    server.write("secret.html", secret, OLD)
+    server.write("secret.html.gz", gzip.compress(secret), OLD)
+    return server
+
+
+@pytest.mark.smoke
+@pytest.mark.protocols()
+@pytest.mark.parametrize("folder", WATCHED)
+@pytest.mark.parametrize("coding", PRECOMPRESSED)
+def test_a_filter_that_only_looks_on_forbids_nothing(site, protocol, folder, coding):
+    before, path = passed_over(site), f"/{folder}/page.html"
+    get = site.get(path, ae=coding, protocol=protocol)
+    check_sent(get, coding, PRECOMPRESSED[coding])
+    assert get.body == BODY and site.notes(get)["elastic-engine"] == "precompressed"
+    head = site.head(path, ae=coding, protocol=protocol)
+    check.head_of(get, head, "Last-Modified", "Content-Length", "ETag")
+    assert passed_over(site) == before
+
+
+@pytest.mark.parametrize("folder,body", [
+    *((folder, WORDS) for folder in CHANGED),
+    ("changes", BODY.replace(b"e", b"E")),  # to as many bytes
+    # It has gone through every line, though it found nothing: its filter has taken the length away.
+    ("idle-substitute", BODY)], ids=[*CHANGED, "changes", "idle"])
+def test_a_filter_that_changes_bodies_is_not_passed_over(site, folder, body):
+    before = passed_over(site)
+    answer = site.get(f"/{folder}/page.html", ae="gzip, br;q=0.5")
+    check_made(answer, "gzip", body)
+    after = passed_over(site)
+    assert {name: after[name] - before[name] for name in after if after[name] != before[name]} \
+        == {"filter": 1}
+    # SUBSTITUTE, SED or BYTYPE:SUBSTITUTE, and MODSECURITY_OUT, which could have been it as well.
+    site.wait_log("docs/page.html.gz is not sent for the filter .*, which changes", 30)
+
+
+def test_server_side_includes_are_always_read(site):
+    answer = site.get("/page.shtml", ae="gzip")
+    check_made(answer, "gzip")
+
+
+def test_the_body_that_is_inspected_is_the_files(site):
+    """The rule sees what the client will read, not its encoding."""
+    site.expect_log("ModSecurity")
+    assert site.get("/inspected/secret.html", ae="gzip").status == 403
+
+
+def test_the_response_says_for_which_filter(site):
+    said = site.get("/explained/page.html", ae="br").headers["Elastic-Explain"]
+    assert said.startswith("reason=precompressed;") and "filter=" not in said
+    said = site.get("/explained-substitute/page.html", ae="br").headers["Elastic-Explain"]
+    assert said.startswith("reason=compressed;")
+    assert 'filter="substitute modsecurity_out";' in said.lower(), said
+
+
+@WATCHES
+def test_the_tag_is_known(site, folder):
+    path = f"/{folder}/page.html"
+    for coding in PRECOMPRESSED:
+        tag = site.get(path, ae=coding).headers["ETag"]
+        assert tag.endswith({"br": '.br"', "gzip": '.gz"'}[coding])
+        for named in (tag, f'"other", {tag}', f"W/{tag}"):
+            check.not_modified(site.get(path, coding, {"If-None-Match": named}), tag)
+        check_sent(site.get(path, coding, {"If-None-Match": '"other"'}), coding,
+                   PRECOMPRESSED[coding])
+    tag = site.get(path).headers["ETag"]
+    check.not_modified(site.get(path, "br", {"If-None-Match": tag}), tag)
+
+
+@WATCHES
+def test_a_date_is_answered_with_the_tag_that_the_client_has(site, folder):
+    path = f"/{folder}/page.html"
+    tag = site.get(path, ae="br").headers["ETag"]
+    check.not_modified(site.get(path, "br", {"If-Modified-Since": DATE}), tag)
+    check_sent(site.get(path, "br", {"If-Modified-Since": "Mon, 01 Jan 2001 00:00:00 GMT"}),
+               "br", BR)
+
+
+@WATCHES
+def test_if_match(site, folder):
+    path = f"/{folder}/page.html"
+    tag = site.get(path, ae="br").headers["ETag"]
+    for named in (tag, "*", f'"other", {tag}'):
+        check_sent(site.get(path, "br", {"If-Match": named}), "br", BR)
+    for named in ('"other"', f"W/{tag}"):
+        assert site.get(path, "br", {"If-Match": named}).status == 412
+
+
+@WATCHES
+def test_ranges(site, folder):
+    path = f"/{folder}/page.html"
+    tag, plain = (site.get(path, ae=ae).headers["ETag"] for ae in ("br", None))
+    part = site.get(path, "br", {"Range": "bytes=10-19", "If-Range": tag})
+    assert (part.status, part.coding, part.raw) == (206, "br", BR[10:20])
+    assert part.headers["ETag"] == tag
+    for fields in ({}, {"If-Range": plain}):
+        part = site.get(path, "br", {"Range": "bytes=10-19", **fields})
+        assert (part.status, part.coding, part.raw) == (206, None, BODY[10:20])
+        assert part.headers["ETag"] == plain
+    # The two files share the date: slices of them would be joined.
+    answer = site.get(path, "br", {"Range": "bytes=10-19", "If-Range": DATE})
+    assert answer.status == 200 and answer.body == BODY
+
+
+def test_a_file_that_does_not_fit_is_no_obstacle(site):
+    """Nothing is beside the file, or nothing that the client takes."""
+    check_made(site.get("/none.html", ae="gzip"), "gzip")
+    check.plain(site.get("/watched/page.html"), BODY)
+    assert site.get("/alone/page.html").varies
+
+
+@pytest.mark.parametrize("way", ["AddOutputFilterByType DEFLATE text/html",
+                                 "SetOutputFilter DEFLATE", "SetOutputFilter INFLATE;DEFLATE"])
+def test_beside_the_drop_in_filters(httpd, way):
+    """As Debian's deflate.conf has them. INFLATE is there for whoever reads the body behind it."""
+    server = httpd("SecRuleEngine On\nSecDataDir {root}/run\nSecTmpDir {root}/run\n"
+                   f"ElasticPrecompressed On\n{way}\n", records=("elastic", "deflate"),
+                   modules=["unique_id", "security2", "filter"])
+    path, before = add_set(server, "page.html", "gz"), passed_over(server)
+    answer = server.get(path, ae="gzip")
+    if "INFLATE;" in way:
+        check_made(answer, "gzip")
+    else:
+        check_sent(answer, "gzip", GZ)
+    assert passed_over(server)["filter"] - before["filter"] == ("INFLATE;" in way)

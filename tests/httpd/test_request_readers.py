@@ -1,0 +1,259 @@
+"""What the readers of requests that operators have get of a body that comes encoded and is decoded
+here: real modules and programs, each beside the stock module's filter. The manual's table says the
+same (inflate.md)."""
+
+import hashlib
+import os
+import shutil
+import struct
+from typing import NamedTuple
+
+import pytest
+
+from kit import bodies, env, inflate
+from kit.fpm import Fpm
+from kit.inflate import encode, is_body, post, post_chunks, read
+from kit.process import Listener
+
+BODY = bodies.text(70000)
+SENT = encode(BODY, "gzip")
+
+WSGI = """\
+import hashlib, json
+def application(environ, start):
+    body = environ['wsgi.input'].read()
+    start('200 OK', [('Content-Type', 'text/plain')])
+    return [json.dumps({'size': len(body), 'digest': hashlib.md5(body).hexdigest(), 'md5': None,
+                        'length': environ.get('CONTENT_LENGTH') or None,
+                        'coding': environ.get('HTTP_CONTENT_ENCODING')}).encode()]
+"""
+PERL = """\
+<Perl>
+package Reader;
+use Apache2::RequestRec (); use Apache2::RequestIO (); use APR::Table (); use Digest::MD5 ();
+sub handler {
+    my $r = shift; my ($body, $piece) = ('', '');
+    $body .= $piece while $r->read($piece, 8192);
+    my @named = map { my $v = $r->headers_in->get($_); defined $v ? qq("$v") : 'null' }
+        ('Content-Length', 'Content-Encoding');
+    $r->content_type('text/plain');
+    $r->print(sprintf('{"size": %d, "digest": "%s", "md5": null, "length": %s, "coding": %s}',
+                      length($body), Digest::MD5::md5_hex($body), @named));
+    return 0;
+}
+</Perl>
+"""
+# As a program of CGI, which wants to know that httpd has started it.
+PHP_CGI = "#!/bin/sh\nexport REDIRECT_STATUS=200 SCRIPT_FILENAME={docs}/page.php\nexec php-cgi -n\n"
+
+
+def _exactly(sock, size):
+    data = b""
+    while len(data) < size:
+        piece = sock.recv(size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+def _uwsgi(sock):
+    """Reads as many bytes as it was told."""
+    size = struct.unpack("<xHx", _exactly(sock, 4))[0]
+    data, found, at = _exactly(sock, size), [], 0
+    while at < size:
+        length = struct.unpack_from("<H", data, at)[0]
+        found.append(data[at + 2:at + 2 + length].decode())
+        at += 2 + length
+    names = dict(zip(found[::2], found[1::2]))
+    length = names.get("CONTENT_LENGTH") or None
+    body = _exactly(sock, int(length or 0))
+    answer = inflate.found(body, names.get("HTTP_CONTENT_ENCODING"), length)
+    sock.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s"
+                 % (len(answer), answer))
+
+
+class Ajp:
+    """One request of AJP 1.3, answered as Tomcat would."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        data = self.packet()
+        self.data, self.at = data, 2  # behind the type and the method
+        for _ in range(5):  # protocol, URI, address, host, name of the server
+            self.text()
+        self.at += 3  # its port, TLS
+        fields = dict(self.field() for _ in range(self.number()))
+        length = fields.get("content-length") or fields.get(0xA008)
+        body = self.body(None if length is None else int(length))
+        answer = inflate.found(body, fields.get("content-encoding"), length)
+        self.send(b"\x04" + struct.pack(">H", 200) + b"\0\2OK\0" + struct.pack(">H", 0))
+        self.send(b"\x03" + struct.pack(">H", len(answer)) + answer + b"\0")
+        self.send(b"\x05\1")
+
+    def packet(self):
+        return _exactly(self.sock, struct.unpack(">2xH", _exactly(self.sock, 4))[0])
+
+    def send(self, data):
+        self.sock.sendall(b"AB" + struct.pack(">H", len(data)) + data)
+
+    def number(self):
+        self.at += 2
+        return struct.unpack_from(">H", self.data, self.at - 2)[0]
+
+    def text(self):
+        length = self.number()
+        if length == 0xFFFF:
+            return None
+        self.at += length + 1
+        return self.data[self.at - length - 1:self.at - 1].decode()
+
+    def field(self):
+        number = self.number()
+        if number < 0xA000:
+            self.at -= 2
+        return (number if number >= 0xA000 else self.text().lower()), self.text()
+
+    def body(self, length):
+        """The first piece of a body with a length comes unasked."""
+        body = b""
+        while length is None or len(body) < length:
+            if body or length is None:
+                self.send(b"\x06\x1f\xfa")
+            piece = self.packet()
+            if len(piece) < 3:
+                break
+            body += piece[2:]
+        return body
+
+
+class Reader(NamedTuple):
+    path: str
+    decoded: bool = True
+    chunks: object = "all"  # what it gets of a body that came in chunks
+    stock: object = "all"  # what it gets by the stock filter
+
+    # "all" of the body, "none" of it, or the answer's status. None: as many bytes as were sent, or
+    # nothing, or the answer breaks off.
+
+
+READERS = {
+    "mod_cgid": Reader("echo.cgi"),
+    "php-cgi": Reader("php.cgi", chunks=None, stock=None),
+    "mod_fcgid": Reader("fcgid/page.php"),
+    "mod_wsgi": Reader("app.wsgi", chunks=411),
+    "mod_perl": Reader("perl"),
+    "php-fpm": Reader("fpm/page.php", stock="none"),
+    "mod_uwsgi": Reader("uwsgi", chunks=411, stock=None),
+    "mod_proxy_http": Reader("http/echo"),
+    "mod_proxy_uwsgi": Reader("proxied-uwsgi/x", decoded=False, chunks=411, stock=None),
+    "mod_proxy_ajp": Reader("ajp/x", stock=None),
+}
+MODULES = ["proxy", "proxy_http", "proxy_fcgi", "proxy_uwsgi", "proxy_ajp", "fcgid", "wsgi", "perl"]
+# Not installed: it cannot be where its relative mod_ruwsgi is.
+MOD_UWSGI = env.DEBIAN / "usr/lib/apache2/modules/mod_uwsgi.so"
+
+
+def start(make, origin, ways, **kw):
+    uwsgi, ajp = Listener(_uwsgi).port, Listener(Ajp).port
+    lines = [PERL, "AddHandler wsgi-script .wsgi\nWSGIDestroyInterpreter Off", "FcgidIPCDir {root}/run\n"
+             "FcgidProcessTableFile {root}/run/fcgid\nFcgidMaxRequestLen 1000000"]
+    if MOD_UWSGI.exists():
+        lines += [f"LoadModule uwsgi_module {MOD_UWSGI}", f"uWSGIsocket 127.0.0.1:{uwsgi}"]
+    for way, line in ways.items():
+        lines += [f"Alias /{way}/fcgid {{docs}}", f"Alias /{way}/fpm {{docs}}",
+                  *(f"ProxyPass /{way}/{name}/ {url}/ disablereuse=on" for name, url in (
+                      ("http", origin.url), ("proxied-uwsgi", f"uwsgi://127.0.0.1:{uwsgi}"),
+                      ("ajp", f"ajp://127.0.0.1:{ajp}"))),
+                  f"<Location /{way}/perl>\nSetHandler modperl\nPerlResponseHandler Reader\n"
+                  "</Location>",
+                  f"<Location /{way}/uwsgi>\nSetHandler uwsgi-handler\n</Location>",
+                  f"Alias /{way}/ {{docs}}/", f"<Location /{way}/>\n{line}\n</Location>",
+                  f"<Location /{way}/fcgid/>\nSetHandler fcgid-script\n"
+                  f"FcgidWrapper {shutil.which('php-cgi')} virtual\nOptions +ExecCGI\n</Location>",
+                  f"<LocationMatch ^/{way}/fpm/>\n"
+                  'SetHandler "proxy:unix:{root}/run/fpm.sock|fcgi://localhost"\n</LocationMatch>']
+    server = make("\n".join(lines), modules=[*MODULES, *kw.pop("more", [])], start=False,
+                  environ={"TMPDIR": "{root}/run"},
+                  cgi={"echo.cgi": inflate.ECHO},
+                  files={"page.php": inflate.PAGE, "app.wsgi": WSGI},
+                  allow_log=("AH0", r"\[wsgi", "mod_perl"), **kw)
+    script = server.write("php.cgi", PHP_CGI.replace("{docs}", str(server.docs)))
+    os.chmod(script, 0o755)
+    (server.root / "run").chmod(0o777)
+    origin.route("/echo", inflate.echo)
+    return server
+
+
+def running(server):
+    fpm = Fpm(server.root)
+    server.start()
+    yield server
+    fpm.stop()
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared, origin):
+    yield from running(start(httpd_shared, origin, inflate.WAYS, records=("elastic", "deflate")))
+
+
+@pytest.fixture(scope="module")
+def stock(httpd_shared, origin):
+    yield from running(start(httpd_shared, origin, {"deflate": inflate.WAYS["deflate"]},
+                             elastic=False, more=["deflate"]))
+
+
+# mod_uwsgi is Debian's, and there where its packages are unpacked.
+EACH = pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.debian, pytest.mark.package("libapache2-mod-uwsgi")]
+                 if name == "mod_uwsgi" else []) for name in READERS
+    if name != "mod_uwsgi" or MOD_UWSGI.exists() or env.DEBIAN.parts != ("/",)])
+
+
+def check(answer, expected):
+    if isinstance(expected, int):
+        assert answer.status == expected, answer
+    else:
+        found = read(answer)
+        size, body = (found["size"], found["digest"]), BODY if expected == "all" else b""
+        assert size == (len(body), hashlib.md5(body).hexdigest()), found
+
+
+@EACH
+@pytest.mark.parametrize("way", inflate.WAYS)
+def test_a_reader_gets_all_of_a_body_and_its_length(server, way, name):
+    reader = READERS[name]
+    path = f"/{way}/{reader.path}"
+    expected, coding = (BODY, None) if reader.decoded else (SENT, "gzip")
+    found = read(post(server, path, SENT))
+    is_body(found, expected, coding)
+    assert found["length"] == str(len(expected)), found
+    plain = read(post(server, path, BODY, None))
+    is_body(plain, BODY)
+    assert plain["length"] == str(len(BODY))
+
+
+@EACH
+def test_a_body_in_chunks_stays_in_chunks(server, name):
+    """The reader does what it does with chunks from a client."""
+    reader = READERS[name]
+    for way in inflate.WAYS if reader.chunks else ():
+        check(post_chunks(server, f"/{way}/{reader.path}", [SENT]), reader.chunks)
+
+
+@EACH
+def test_what_the_stock_module_leaves(stock, name):
+    """It takes the length away when the reader has seen it: of the body that was sent."""
+    reader = READERS[name]
+    if reader.stock:
+        check(post(stock, f"/deflate/{reader.path}", SENT), reader.stock)
+
+
+@pytest.mark.parametrize("name", ["mod_wsgi"])
+def test_readers_that_refuse_chunks_get_what_is_not_held_in_memory(server, name):
+    """It is kept in a file, of which nothing is left."""
+    body = bodies.text(3_000_000)
+    for way in inflate.WAYS:
+        found = read(post(server, f"/{way}/{READERS[name].path}", encode(body, "gzip")))
+        is_body(found, body)
+    assert not list(server.root.glob("run/elastic.*"))

@@ -1,0 +1,45 @@
+"""Applications in many places, each with what they do well and badly."""
+
+import pytest
+
+from kit import env
+
+import backends
+import beside
+import modules
+
+
+@pytest.mark.parametrize("place", backends.PLACES, ids=lambda place: place.__name__)
+def test_backend(place, origin, tmp_path_factory, record_property, monkeypatch):
+    monkeypatch.setattr(env, "MPM", getattr(place, "mpm", "event"))
+    folder = tmp_path_factory.mktemp(place.__name__)
+    for path in (folder, folder.parent):
+        path.chmod(0o755)
+    lines, names, backend = place(folder)
+    near = modules.Near(lines=lines, with_=names, private=backends.PRIVATE)
+    trio = beside.Trio(near, origin)
+    try:
+        trio.start()
+        assert not trio.failed
+        rows = [(name, {kind.name: backends.look(server, name)
+                        for kind, server in trio.servers.items()})
+                for name in backends.behaviours(place)]
+    finally:
+        trio.stop()
+        trio.remove()
+        if backend:
+            backend.stop()
+    record_property("place", place.__name__)
+    record_property("rows", rows)
+    bad = [f"{name}: {kind.name} {cells[kind.name]}, stock {cells['stock']}"
+           for name, cells in rows for kind in beside.KINDS
+           if _worse(cells[kind.name][1], cells["stock"][1])
+           or name == "stops" and "broken off" not in cells[kind.name][1]
+           and "broken off" in cells["stock"][1]]
+    assert not bad, "\n".join(bad)
+
+
+def _worse(mine, stock):
+    """What breaks off for stock, or comes short, may be better here."""
+    return mine != stock and not (("broken off" in stock or "as if whole" in stock)
+                                  and ("whole" in mine or "broken off" in mine))

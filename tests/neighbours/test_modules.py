@@ -1,0 +1,40 @@
+"""One module at a time beside ours: the same answers as beside the stock modules."""
+
+import re
+
+import pytest
+
+from kit import env
+from kit.server import StartFailed
+
+import beside
+import modules
+
+
+@pytest.mark.parametrize("near", modules.each(), ids=lambda near: near.name)
+def test_module(near, origin, monkeypatch, record_property):
+    record_property("module", near.name)
+    if near.out:
+        record_property("out", near.out)
+        return
+    monkeypatch.setattr(env, "MPM", near.mpm)
+    trio = beside.Trio(near, origin)
+    try:
+        trio.start()
+        found = trio.compare()
+    except StartFailed as error:
+        # Some packages have a module that no httpd of their release can load.
+        broken = re.search(r"undefined symbol: \w+", str(error))
+        if not broken:
+            raise
+        record_property("out", f"httpd cannot load it: {broken[0]}")
+        return
+    finally:
+        trio.remove()
+    for kind, texts in found.items():
+        record_property(kind.name, texts)
+        record_property(f"{kind.name} late", trio.late.get(kind, 0.0))
+    record_property("known", sorted(trio.known))
+    said = "\n".join(
+        f"{kind.name}: {text}" for kind, texts in found.items() for text in texts)
+    assert not said, said
