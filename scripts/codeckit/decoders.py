@@ -1,6 +1,6 @@
 """gzip, brotli and zstd back: the identity of a body, and what a decoder has of it as its pieces
-come. ValueError where it is damaged, or more than so many bytes come of it, and of a whole body where
-that is cut short or has a tail.
+come. ValueError where it is damaged, has more than `most` bytes (0: any number), and of a whole
+body where that is cut short or has a tail.
 """
 
 import contextlib

@@ -71,11 +71,13 @@ def is_allowed(visitor, url):
 def first_visit(order, visitor):
     urls = choose(order, visitor)
     if urls is None:
-        return visit.crawl(visitor, [*order.before, order.site], order.accepted,
-                           order.most + len(order.before))
-    good = [url for url in urls if is_allowed(visitor, url)]
-    bad = [url for url in urls if url not in set(good)][:report.LINES_MOST + 1]
-    chosen = sources.unique(order.before + sources.spread(good, order.most))
+        return visit.crawl(visitor, [order.site, *order.before], order.accepted, order.most)
+    good = {url: None for url in urls if is_allowed(visitor, url)}
+    bad = [url for url in urls if url not in good][:report.LINES_MOST + 1]
+    # A page that the operator does not list any more is not looked at.
+    before = [] if order.urls else order.before[:order.most]
+    others = [url for url in good if url not in set(before)]
+    chosen = before + sources.spread(others, order.most - len(before))
     return visit.visit(visitor, chosen + bad, order.accepted)
 
 

@@ -57,10 +57,10 @@ def child(writer, function, arguments, uid, seconds):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(int(seconds) + 1)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        sent = json.dumps(answer(function, arguments, uid), default=packed)
-        sys.stdout.flush()
+        # Opened with privileges, which reading the codec may take.
         with open(writer, "w", encoding="ascii") as file:
-            file.write(sent)
+            file.write(json.dumps(answer(function, arguments, uid), default=packed))
+        sys.stdout.flush()
         status = 0
     except KeyboardInterrupt:
         pass

@@ -476,6 +476,24 @@ def test_no_robots_txt_allows_everything(site):
     assert urls_of(site, found) == {"/", "/page/7"}
 
 
+def test_a_renewal_looks_at_the_pages_of_the_dictionary_and_at_no_more_than_before(site):
+    before = [f"{site.url}/page/{n}" for n in (7, 90)]
+    map_ = "".join(f"<url><loc>{site.url}/page/{n}</loc></url>" for n in range(20))
+    odd = {"/robots.txt": (404, {}, b""), "/sitemap.xml": (200, {}, f"<a>{map_}</a>".encode())}
+    order = order_of(site, most=6)._replace(before=before)
+    old = dict(ODD)
+    ODD.update(odd)
+    try:
+        found = urls_of(site, making.fetch(order))
+        listed = [f"{site.url}/page/{n}" for n in range(1, 5)]
+        of_list = urls_of(site, making.fetch(order._replace(urls=listed)))
+    finally:
+        ODD.clear()
+        ODD.update(old)
+    assert len(found) == 6 and {"/page/7", "/page/90"} <= found
+    assert of_list == {f"/page/{n}" for n in range(1, 5)}
+
+
 def test_a_broken_sitemap_of_an_index_leaves_the_others(site):
     locs = "".join(f"<url><loc>{site.url}/page/{n}</loc></url>" for n in range(9))
     index = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in ("x", "good"))

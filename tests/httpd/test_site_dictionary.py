@@ -448,6 +448,19 @@ def test_a_site_that_does_not_give_it_out(site, config, text):
     refused(one, text)
 
 
+def test_a_site_of_this_machine_by_plain_http(site):
+    """Which browsers take for a secure one."""
+    one = site()
+    host, one.url = "localhost", f"http://localhost:{one.server.port}"
+    one.url_of = lambda _: one.url
+    said = one.run("enable", "--yes", host=host)
+    assert "In force" in said
+    answer = one.server.get("/0.html", "br", {"Host": f"localhost:{one.server.port}"})
+    assert "/.well-known/elastic-dictionary/" in answer.headers["Link"]
+    assert one.link() is None
+    one.run("disable")
+
+
 def test_who_says_no(site):
     refused_ = site()
     before = files_of(refused_.root / "etc")
