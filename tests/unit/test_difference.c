@@ -177,11 +177,16 @@ TEST(difference, tables_are_no_larger_than_their_dictionary)
 /* What seems to fit two segments after its first block has one more. */
 TEST(difference, a_page_like_its_dictionary_is_two_blocks)
 {
-    el_dictionary_t *dictionary = prepare(&el_engine_dcz, 400000, 1);
-    el_plan_t plan = plan_for(dictionary, 100000);
+    el_dictionary_t *dictionary;
+    el_plan_t plan;
     size_t nbytes;
 
+    body_fill(BODY_TEXT, raw, 400000);
     memcpy(body, raw, 100000);
+    /* At level 1 libzstd 1.5.7 misses a quarter of such a page. */
+    dictionary = try_prepare(&el_engine_dcz, 3, 400000, 1);
+    plan = plan_for(dictionary, 100000);
+    plan.setup.level = 3;
     nbytes = encode_whole(&plan, 100000, ROOM);
     ck_assert_uint_le(nbytes, 200);
     /* All but the block's last byte and the checksum. */
