@@ -139,7 +139,7 @@ def _tomcat(folder, port, protocol, more=""):
     (root / "WEB-INF/web.xml").write_text(_WEB_XML)
     shutil.copy(_APPS / "app.jsp", root)
     path = [home / "bin/bootstrap.jar", home / "bin/tomcat-juli.jar", *compilers]
-    return Backend(["java", "-Xmx128m", f"-Dcatalina.home={home}", f"-Dcatalina.base={folder}",
+    return Backend(["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", f"-Dcatalina.home={home}", f"-Dcatalina.base={folder}",
                     f"-Djava.io.tmpdir={folder}/temp", "-cp", ":".join(map(str, path)),
                     "org.apache.catalina.startup.Bootstrap", "start"], _listens(port))
 
@@ -186,8 +186,8 @@ def php_cgi(folder):
 
 def php_fcgid(folder):
     need("php-cgi")
-    return ("AliasMatch ^/app/ {root}/private/app.php\nFcgidIPCDir {root}/run\n"
-            "FcgidProcessTableFile {root}/run/table\nFcgidOutputBufferSize 0\n"
+    return ("AliasMatch ^/app/ {root}/private/app.php\nFcgidIPCDir {root}/cache\n"
+            "FcgidProcessTableFile {root}/cache/fcgid\nFcgidOutputBufferSize 0\n"
             "<Location /app>\nSetHandler fcgid-script\nOptions +ExecCGI\n"
             "FcgidWrapper {root}/private/php-cgi virtual\n</Location>\n"), ("fcgid",), None
 

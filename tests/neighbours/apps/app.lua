@@ -10,7 +10,7 @@ local function events(r)
     for number = 0, 2 do
         r:puts(("data: event %d\n\n"):format(number))
         r:flush()
-        r:sleep(0.4)
+        os.execute("sleep 0.4")
     end
 end
 
