@@ -114,7 +114,7 @@ def uwsgi(folder):
 
 
 _SERVER_XML = """<Server port="-1"><Service name="Catalina">
-<Connector port="%d" address="127.0.0.1" protocol="%s" %s/>
+<Connector port="%d" address="127.0.0.1" protocol="%s" connectionTimeout="1000" %s/>
 <Engine name="Catalina" defaultHost="localhost"><Host name="localhost" appBase="webapps"/></Engine>
 </Service></Server>"""
 _WEB_XML = """<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="5.0">
@@ -129,7 +129,8 @@ def _tomcat(folder, port, protocol, more=""):
     """It compiles the page by itself."""
     need("java", "default-jre-headless")
     home, java = Path("/usr/share/tomcat10"), Path("/usr/share/java")
-    compilers = [path for name in ("ecj.jar", "eclipse-jdt-core.jar") if (path := java / name).exists()]
+    compilers = [path for path in (java / "ecj.jar", java / "eclipse-jdt-core.jar")
+                 if path.exists()]
     if not (home / "bin/bootstrap.jar").exists() or not compilers:
         pytest.skip("Tomcat is not there (package tomcat10-common)")
     root = folder / "webapps/ROOT"
