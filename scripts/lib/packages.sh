@@ -139,6 +139,12 @@ TABLE
     neighbours) cat <<'TABLE'
 command -v node                                 | nodejs          | nodejs
 el_sbin nginx                                   | nginx-light     | nginx-core
+command -v php-cgi                              | php-cgi         | php-cli
+command -v uwsgi-core                           | uwsgi-core      | uwsgi
+compgen -G '/usr/lib*/uwsgi/plugins/python3*' | uwsgi-plugin-python3 | uwsgi-plugin-python3
+command -v java                                 | default-jre-headless | java-headless
+test -e /usr/share/tomcat10/bin/bootstrap.jar   | tomcat10-common | tomcat
+command -v puma                                 | puma            | rubygem-puma
 TABLE
         ;;
     neighbours-short) cat <<'TABLE'

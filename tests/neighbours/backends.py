@@ -6,6 +6,8 @@ import socket
 import time
 from pathlib import Path
 
+import pytest
+
 from kit import client, decode, env
 from kit.fpm import Fpm
 from kit.process import Backend, accepts, free_port, need
@@ -100,8 +102,95 @@ def nginx(folder):
     return f"ProxyPass /app/ http://127.0.0.1:{port}/\n", (), backend
 
 
+def uwsgi(folder):
+    need("uwsgi-core", "uwsgi-core and uwsgi-plugin-python3")
+    shutil.copy(_APPS / "app.wsgi", folder / "app.py")
+    port, log = free_port(), folder / "uwsgi.log"
+    backend = Backend(["uwsgi-core", "--plugin", "python3", "--uwsgi-socket", f"127.0.0.1:{port}",
+                       "--wsgi-file", str(folder / "app.py"), "--master", "--threads", "4",
+                       "--need-app", "--die-on-term", "--logto", str(log)],
+                      _listens(port), log.read_text)
+    return f"ProxyPass /app/ uwsgi://127.0.0.1:{port}/\n", ("proxy_uwsgi",), backend
+
+
+_SERVER_XML = """<Server port="-1"><Service name="Catalina">
+<Connector port="%d" address="127.0.0.1" protocol="%s" connectionTimeout="1000" %s/>
+<Engine name="Catalina" defaultHost="localhost"><Host name="localhost" appBase="webapps"/></Engine>
+</Service></Server>"""
+_WEB_XML = """<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="5.0">
+<servlet><servlet-name>jsp</servlet-name>
+<servlet-class>org.apache.jasper.servlet.JspServlet</servlet-class></servlet>
+<servlet><servlet-name>app</servlet-name><jsp-file>/app.jsp</jsp-file></servlet>
+<servlet-mapping><servlet-name>app</servlet-name><url-pattern>/app/*</url-pattern></servlet-mapping>
+</web-app>"""
+
+
+def _tomcat(folder, port, protocol, more=""):
+    """It compiles the page by itself."""
+    need("java", "default-jre-headless")
+    home, java = Path("/usr/share/tomcat10"), Path("/usr/share/java")
+    compilers = [path for path in (java / "ecj.jar", java / "eclipse-jdt-core.jar")
+                 if path.exists()]
+    if not (home / "bin/bootstrap.jar").exists() or not compilers:
+        pytest.skip("Tomcat is not there (package tomcat10-common)")
+    root = folder / "webapps/ROOT"
+    for path in (root / "WEB-INF", folder / "conf", folder / "temp", folder / "logs"):
+        path.mkdir(parents=True)
+    (folder / "conf/server.xml").write_text(_SERVER_XML % (port, protocol, more))
+    (root / "WEB-INF/web.xml").write_text(_WEB_XML)
+    shutil.copy(_APPS / "app.jsp", root)
+    path = [home / "bin/bootstrap.jar", home / "bin/tomcat-juli.jar", *compilers]
+    return Backend(["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", f"-Dcatalina.home={home}", f"-Dcatalina.base={folder}",
+                    f"-Djava.io.tmpdir={folder}/temp", "-cp", ":".join(map(str, path)),
+                    "org.apache.catalina.startup.Bootstrap", "start"], _listens(port))
+
+
+def tomcat(folder):
+    port = free_port()
+    backend = _tomcat(folder, port, "HTTP/1.1")
+    return f"ProxyPass /app/ http://127.0.0.1:{port}/app/\n", (), backend
+
+
+def tomcat_ajp(folder):
+    port = free_port()
+    backend = _tomcat(folder, port, "AJP/1.3", 'secretRequired="false"')
+    return f"ProxyPass /app/ ajp://127.0.0.1:{port}/app/\n", ("proxy_ajp",), backend
+
+
+def puma(folder):
+    need("puma")
+    (folder / "puma.rb").write_text("persistent_timeout 1\nearly_hints true\n")
+    port = free_port()
+    backend = Backend(["puma", "-C", str(folder / "puma.rb"), "-b", f"tcp://127.0.0.1:{port}",
+                       "-t", "4:4", "-e", "production", str(_APPS / "config.ru")], _listens(port))
+    return f"ProxyPass /app/ http://127.0.0.1:{port}/\n", (), backend
+
+
 def cgi(folder):
     return "ScriptAlias /app {root}/private/app.fcgi\n", (), None
+
+
+def perl_cgi(folder):
+    return "ScriptAlias /app {root}/private/plain.pl\n", (), None
+
+
+def mod_lua(folder):
+    return 'LuaMapHandler "^/app/" {root}/private/app.lua\n', ("lua",), None
+
+
+def php_cgi(folder):
+    need("php-cgi")
+    return ("AliasMatch ^/app/ {root}/private/app.php\n"
+            "ScriptAlias /php-bin {root}/private/php-cgi\nAction app-php /php-bin\n"
+            "<Location /app>\nSetHandler app-php\n</Location>\n"), ("actions",), None
+
+
+def php_fcgid(folder):
+    need("php-cgi")
+    return ("AliasMatch ^/app/ {root}/private/app.php\nFcgidIPCDir {root}/cache\n"
+            "FcgidProcessTableFile {root}/cache/fcgid\nFcgidOutputBufferSize 0\n"
+            "<Location /app>\nSetHandler fcgid-script\nOptions +ExecCGI\n"
+            "FcgidWrapper {root}/private/php-cgi virtual\n</Location>\n"), ("fcgid",), None
 
 
 def mod_php(folder):
@@ -124,15 +213,20 @@ def _row(name, path):
 
 PLACES = (gunicorn, node, nginx, php_fpm, cgi, _row("fcgid", "/fcgi"), _row("wsgi", "/wsgi"),
           _row("perl", "/perl"), mod_php,
-          _row("passenger", "/passenger"))
+          _row("passenger", "/passenger"), mod_lua, perl_cgi, php_cgi, php_fcgid, uwsgi, tomcat,
+          tomcat_ajp, puma)
 PRIVATE = {name: (_APPS / name).read_text()
-           for name in ("app.fcgi", "app.wsgi", "app.pl", "app.php")}
+           for name in ("app.fcgi", "app.wsgi", "app.pl", "app.php", "app.lua", "plain.pl")}
+PRIVATE["php-cgi"] = "#!/bin/sh\nexec php-cgi\n"
 PRIVATE["passenger_wsgi.py"] = PRIVATE["app.wsgi"]
+
+
+_MORE = {node: ("trailers", "hints"), tomcat: ("trailers",), puma: ("hints",)}
 
 
 def behaviours(place):
     for name in BEHAVIOURS:
-        if name in ("trailers", "hints") and place is not node:
+        if name in ("trailers", "hints") and name not in _MORE.get(place, ()):
             continue
         if place is nginx and name in ("gone", "pieces", "events", "long", "short", "stops"):
             continue
@@ -152,7 +246,9 @@ def look(server, name):
     except (OSError, client.Incomplete) as error:
         return None, f"no answer ({type(error).__name__})"
     kept = ", with its fields" if "max-age=9" in (answer.headers.get("Cache-Control") or "") else ""
-    return answer.coding, f"{answer.status}, {_body(answer, method)}{kept}"
+    early = "".join(f"{head.status}, " for head in answer.interim)
+    trailer = ", with its trailer" if "X-Trailer" in answer.trailers else ""
+    return answer.coding, f"{early}{answer.status}, {_body(answer, method)}{kept}{trailer}"
 
 
 def _body(answer, method):

@@ -1,5 +1,8 @@
 """Applications in many places, each with what they do well and badly."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from kit import env
@@ -9,12 +12,17 @@ import beside
 import modules
 
 
+@pytest.fixture
+def folder():
+    """Which workers of other users can read; pytest's own are below one that they cannot."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.parametrize("place", backends.PLACES, ids=lambda place: place.__name__)
-def test_backend(place, origin, tmp_path_factory, record_property, monkeypatch):
+def test_backend(place, origin, folder, record_property, monkeypatch):
     monkeypatch.setattr(env, "MPM", getattr(place, "mpm", "event"))
-    folder = tmp_path_factory.mktemp(place.__name__)
-    for path in (folder, folder.parent):
-        path.chmod(0o755)
     lines, names, backend = place(folder)
     near = modules.Near(lines=lines, with_=names, private=backends.PRIVATE)
     trio = beside.Trio(near, origin)

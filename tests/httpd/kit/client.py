@@ -51,17 +51,22 @@ def _parse_head(text):
     lines = text.decode("latin-1").split("\r\n")
     version, _, rest = lines[0].partition(" ")
     status, _, reason = rest.partition(" ")
+    return version, int(status), reason, _parse_fields(lines[1:])
+
+
+def _parse_fields(lines):
     fields = []
-    for line in lines[1:]:
+    for line in lines:
         if line:
             name, _, value = line.partition(":")
             fields.append((name.strip(), value.strip()))
-    return version, int(status), reason, Headers(fields)
+    return Headers(fields)
 
 
 class Response:
-    """status, headers, raw (the body as sent), complete,
-    pieces [(seconds since the request, bytes)]."""
+    """status, headers, raw (the body as sent), complete, trailers,
+    pieces [(seconds since the request, bytes)], interim [the 1xx before it]; trailers and interim
+    not for HTTP/2."""
 
     def __init__(self, head, id):
         self.head = head  # bytes of the header as sent, the blank line included (not for HTTP/2)
@@ -69,6 +74,7 @@ class Response:
         self.id = id
         self.pieces = []
         self.complete = False
+        self.interim, self.trailers = [], Headers([])
 
     @property
     def raw(self):
@@ -179,13 +185,20 @@ class Connection:
 
     def read_head(self, id=None):
         """The header of the next final response."""
+        interim = []
         while True:
-            head = []
-            while (line := self._line()):
-                head.append(line)
-            response = Response(b"\r\n".join(head) + b"\r\n\r\n", id)
+            response = Response(b"\r\n".join(self._lines()) + b"\r\n\r\n", id)
             if response.status >= 200:
+                response.interim = interim
                 return response
+            interim.append(response)
+
+    def _lines(self):
+        """Those before the next empty line."""
+        lines = []
+        while (line := self._line()):
+            lines.append(line)
+        return lines
 
     def body_pieces(self, response, method="GET"):
         """Yields the body's bytes as they arrive, without chunk framing; marks the response
@@ -195,7 +208,7 @@ class Connection:
             response.complete = True
             return
         if "Transfer-Encoding" in headers:
-            yield from self._chunks()
+            yield from self._chunks(response)
         elif "Content-Length" in headers:
             yield from self._exactly(int(headers["Content-Length"]))
         else:
@@ -211,12 +224,12 @@ class Connection:
             size -= len(data)
             yield data
 
-    def _chunks(self):
+    def _chunks(self, response):
         while True:
             size = int(self._line().partition(b";")[0], 16)
             if size == 0:
-                while self._line():
-                    pass
+                response.trailers = _parse_fields(
+                    [line.decode("latin-1") for line in self._lines()])
                 return
             yield from self._exactly(size)
             if self._line():
