@@ -42,14 +42,21 @@ def test_backend(place, origin, folder, record_property, monkeypatch):
     bad = [f"{name}: {kind.name} {cells[kind.name]}, stock {cells['stock']}"
            for name, cells in rows for kind in beside.KINDS
            if _worse(cells[kind.name][1], cells["stock"][1])
+           and not (name == "long" and place is backends.uwsgi and _fails(cells[kind.name][1]))
            or name == "stops" and "broken off" not in cells[kind.name][1]
            and "broken off" in cells["stock"][1]]
     assert not bad, "\n".join(bad)
 
 
+def _fails(said):
+    """What is due where only the length tells that a proxied body ends early, as in uwsgi's
+    protocol: it must not look whole, which it does beside the stock modules."""
+    return said.startswith("500") or "broken off" in said
+
+
 def _worse(mine, stock):
     """What breaks off for stock, or comes short, may be better here; whether a connection that ends
     is seen before the header goes out depends on the time."""
-    fails = [any(text in said for text in ("broken off", "as if whole", "502, "))
+    fails = [said.startswith("50") or "broken off" in said or "as if whole" in said
              for said in (mine, stock)]
     return mine != stock and not (fails[1] and (fails[0] or "whole" in mine))
