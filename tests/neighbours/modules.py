@@ -205,9 +205,10 @@ ROWS = (
     Near("log_sql_ssl", with_=("log_sql", "ssl")),
     Near("mapcache"), Near("tile"),
     Near("musicindex", at="Options +Indexes\nMusicIndex On"),
-    Near("passenger", noise=r"^\[ [DWN] \d|^$", 
+    Near("passenger", noise=r"^\[ [DWN] \d|^$",
          private={"passenger_wsgi.py": _app("app.wsgi")},
-         lines="PassengerInstanceRegistryDir {root}/run\nPassengerPython /usr/bin/python3\n"
+         lines="PassengerInstanceRegistryDir {root}/run\n"
+         "PassengerDisableSecurityUpdateCheck On\nPassengerPython /usr/bin/python3\n"
          "Alias /passenger {root}/private/public\n<Location /passenger>\n"
          "PassengerBaseURI /passenger\n"
          "PassengerAppRoot {root}/private\nPassengerAppType wsgi\n</Location>\n",
