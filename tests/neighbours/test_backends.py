@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from kit import env
+from kit import bodies, env, inflate
 
 import backends
 import beside
 import modules
+
+TEXT = bodies.text(30000)
 
 
 @pytest.fixture
@@ -46,6 +48,29 @@ def test_backend(place, origin, folder, record_property, monkeypatch):
            or name == "stops" and "broken off" not in cells[kind.name][1]
            and "broken off" in cells["stock"][1]]
     assert not bad, "\n".join(bad)
+
+
+def test_passenger_reads_a_request_that_is_decoded(origin):
+    """The row of Passenger in the manual's table of readers (inflate.md). The stock filter leaves
+    it the length that was sent, and the answer breaks off."""
+    row = next(row for row in modules.ROWS if row.name == "passenger")
+    decoded = "<Location /passenger/echo>\nSetInputFilter DEFLATE\n</Location>\n"
+    trio = beside.Trio(row._replace(lines=row.lines + decoded), origin)
+    sent = inflate.encode(TEXT, "gzip")
+    try:
+        trio.start()
+        assert not trio.failed
+        got = {kind.name: [
+            answer.status == 200 and answer.complete and answer.body == TEXT for answer in (
+                server.get("/passenger/echo", method="POST", body=sent,
+                           headers={"Content-Encoding": "gzip"}),
+                inflate.post_chunks(server, "/passenger/echo", [sent]))]
+            for kind, server in trio.servers.items()}
+    finally:
+        trio.stop()
+        trio.remove()
+    assert got["drop-in"] == [True, True]
+    assert not got["stock"][0]
 
 
 def _fails(said):
