@@ -95,12 +95,12 @@ _Static_assert(sizeof(el_file_id_t) == 48, "numbers without gaps");
  * Whether the next change of the file is certain to show in its numbers. `now_usec` is the clock's
  * time, in µs since 1970, at which they were read or before.
  *
- * Not where the file has changed within the last 40 seconds: clocks of file systems tick, some every
- * two seconds, and changes within a tick look the same; and what is written through a mapping
+ * Not where the file has changed within the last 40 seconds: clocks of file systems tick, some
+ * every two seconds, and changes within a tick look the same; and what is written through a mapping
  * shows once only until the kernel writes the page back, which it does within 35 seconds. Where it
- * never does, el_file_is_in_memory(), nothing is ever certain. Not where the time of the last change
- * is a whole second: such a file system, an image that was made elsewhere for one, may not keep it
- * at all.
+ * never does, el_file_is_in_memory(), nothing is ever certain. Not where the time of the last
+ * change is a whole second: such a file system, an image that was made elsewhere for one, may not
+ * keep it at all.
  */
 bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec);
 

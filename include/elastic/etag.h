@@ -4,8 +4,8 @@
  *
  * A dynamic coding's tag is the identity's with a suffix before the closing quote: "x" -> "x-gzip".
  * Where the identity's tag is known, a tag with a suffix names an encoding if the rest is that tag.
- * Where it is not known, a suffix is taken off only from tags as httpd makes them: a script may have
- * a page with the tag "home-br" of its own.
+ * Where it is not known, a suffix is taken off only from tags as httpd makes them: a script may
+ * have a page with the tag "home-br" of its own.
  *
  * Pure; any thread; the caller owns every buffer.
  */

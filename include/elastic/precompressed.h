@@ -1,6 +1,7 @@
 /*
  * What is inside a precompressed file: whether browsers can decode it, and to as many bytes as the
- * file has that it stands for. It is not decoded: the numbers that the formats write down are read.
+ * file has in whose place it is sent. It is not decoded: the numbers that the formats write down
+ * are read.
  *
  * Pure, but for the verdicts in memory that all children share: lock-free; any process, any thread.
  */
@@ -21,7 +22,7 @@ typedef struct {
     size_t nbytes;
     uint8_t end[4];    /* its last bytes */
     uint64_t size;     /* of the file */
-    uint64_t original; /* size of the file that it stands for */
+    uint64_t original; /* size of the file in whose place it is sent */
 } el_precompressed_t;
 
 /*
@@ -41,7 +42,7 @@ typedef struct {
 } el_precompressed_id_t;
 
 /*
- * Verdicts of late, by the hash of those numbers, with the verdict in its lowest bits; a new one
+ * The last verdicts, by the hash of those numbers, with the verdict in its lowest bits; a new one
  * may push out another. And marks of what the log has named: of two in 65536, that of one may hide
  * the other. Zeroed memory knows nothing.
  */

@@ -153,18 +153,6 @@ class Place:
         if os.path.isdir(self.folder) and not os.path.exists(self.journal):
             self.sweep(self.read())
 
-    def undo(self):
-        try:
-            self.take_back()
-        except OSError as problem:
-            raise failure.Failed(f"{problem}: what was begun is not taken back. Mend that, and run "
-                                 "`elastic-dictionary status`, which does it") from None
-
-    def leave(self):
-        """Leaves nothing behind where no site has a dictionary."""
-        if os.path.isdir(self.folder) and not os.path.exists(self.journal):
-            self.sweep(self.read())
-
     def is_other_text(self):
         """Whether the configuration is not the one that the state makes."""
         text = configuration.text_of(self.read(), self.folder)

@@ -323,7 +323,8 @@ static void use_next(void)
     el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, local.server,
                  "elastic: ElasticCacheStore: a child ended while it used the store, which %s",
-                 instance_in_use() ? "goes on without what it had" : "is off until the next reload");
+                 instance_in_use() ? "goes on without what it had"
+                                   : "is off until the next reload");
 }
 
 /* Takes the lock: the instance, or NULL, without the lock, where nobody may use it now. */

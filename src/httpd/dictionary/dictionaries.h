@@ -1,7 +1,8 @@
 /*
  * The dictionaries of this server (RFC 9842): those of ElasticDictionaryFile, and those that it has
- * given out, in the folder of ElasticDictionaryStore. Whatever is wrong with the folder, responses go out as if it was not
- * configured: functions return false, count the fault, and log it once a minute at most.
+ * given out, in the folder of ElasticDictionaryStore. Whatever is wrong with the folder, responses
+ * go out as if it was not configured: functions return false, count the fault, and log it once a
+ * minute at most.
  */
 #ifndef ELASTIC_DICTIONARY_DICTIONARIES_H
 #define ELASTIC_DICTIONARY_DICTIONARIES_H

@@ -49,17 +49,6 @@ typedef struct {
     size_t count;
 } candidates_t;
 
-static void insert_by_size(candidates_t *all, const candidate_t *candidate)
-{
-    size_t at = all->count++;
-
-    while (at > 0 && all->file[at - 1].finfo.size > candidate->finfo.size) {
-        all->file[at] = all->file[at - 1];
-        at--;
-    }
-    all->file[at] = *candidate;
-}
-
 /* Whether the environment allows the coding and the request accepts it. */
 static bool is_acceptable(request_rec *r, el_coding_t coding)
 {
@@ -199,7 +188,12 @@ static candidates_t find_all(request_rec *r, bool acceptable)
         }
         candidate.path = apr_pstrcat(r->pool, stem, el_coding_info(order[i])->extension, NULL);
         if (is_usable(r, &candidate, acceptable)) {
-            insert_by_size(&all, &candidate);
+            size_t at = all.count++;
+
+            for (; at > 0 && all.file[at - 1].finfo.size > candidate.finfo.size; at--) {
+                all.file[at] = all.file[at - 1];
+            }
+            all.file[at] = candidate;
         }
     }
     return all;
@@ -282,17 +276,15 @@ static verdict_t look_up(request_rec *r, const candidate_t *candidate)
     return verdict;
 }
 
-/*
- * Whether the file that was opened is the one that was judged: a rename may have come in between.
- */
-static bool is_same_file(apr_file_t *file, const candidate_t *candidate)
+/* Whether the open file is the one that was looked at: a rename may have come in between. */
+static bool is_same_file(apr_file_t *file, const apr_finfo_t *seen)
 {
     apr_finfo_t opened;
 
     return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
-           && opened.device == candidate->finfo.device && opened.inode == candidate->finfo.inode
-           && opened.user == candidate->finfo.user && opened.size == candidate->finfo.size
-           && opened.mtime == candidate->finfo.mtime;
+           && opened.device == seen->device && opened.inode == seen->inode
+           && opened.user == seen->user && opened.size == seen->size
+           && opened.mtime == seen->mtime;
 }
 
 /* NULL where it cannot be opened, or is another file by now. */
@@ -309,7 +301,7 @@ static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
 #endif
     if (apr_file_open(&file, candidate->path, flags, 0, r->pool) != APR_SUCCESS) {
         file = NULL;
-    } else if (!is_same_file(file, candidate)) {
+    } else if (!is_same_file(file, &candidate->finfo)) {
         apr_file_close(file);
         file = NULL;
     }
@@ -405,21 +397,6 @@ static bool is_allowed(request_rec *r, candidate_t *candidate)
     return candidate->allowed;
 }
 
-/* httpd's tag of the candidate, which reads the file's name and what is known of it from `r`. */
-static const char *tag_of_file(request_rec *r, const candidate_t *candidate)
-{
-    apr_finfo_t finfo = r->finfo;
-    char *filename = r->filename;
-    const char *tag;
-
-    r->finfo = candidate->finfo;
-    r->filename = apr_pstrdup(r->pool, candidate->path);
-    tag = ap_make_etag(r, 0);
-    r->finfo = finfo;
-    r->filename = filename;
-    return strncmp(tag, "W/", 2) == 0 ? tag + 2 : tag;
-}
-
 /*
  * The precompressed file's own tag, strong: the bytes lie on disk. It is httpd's tag of that file,
  * by FileETag, with the extension inside, so that two files of one size and time differ. NULL where
@@ -428,9 +405,19 @@ static const char *tag_of_file(request_rec *r, const candidate_t *candidate)
 static const char *tag_of(request_rec *r, candidate_t *candidate)
 {
     if (!candidate->tagged) {
-        const char *tag = tag_of_file(r, candidate);
-        size_t len = strlen(tag);
+        apr_finfo_t finfo = r->finfo;
+        char *filename = r->filename;
+        const char *tag;
+        size_t len;
 
+        /* httpd reads the file's name and what is known of it from `r`. */
+        r->finfo = candidate->finfo;
+        r->filename = apr_pstrdup(r->pool, candidate->path);
+        tag = ap_make_etag(r, 0);
+        r->finfo = finfo;
+        r->filename = filename;
+        tag += strncmp(tag, "W/", 2) == 0 ? 2 : 0;
+        len = strlen(tag);
         if (len >= 2 && tag[0] == '"' && tag[len - 1] == '"') {
             candidate->tag = apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, tag, len - 1),
                                          el_coding_info(candidate->coding)->extension, "\"", NULL);
@@ -438,13 +425,6 @@ static const char *tag_of(request_rec *r, candidate_t *candidate)
         candidate->tagged = true;
     }
     return candidate->tag;
-}
-
-/* Whether the request is for a static file, which filters of other modules may yet change. */
-static bool is_plain_file(request_rec *r)
-{
-    return !r->main && r->method_number == M_GET && r->finfo.filetype == APR_REG
-           && !(r->path_info && *r->path_info) && !el_fields_read(r).encoded;
 }
 
 /* The best by q, then by size; NULL where none may be served. */
@@ -491,14 +471,34 @@ static candidate_t *named_by_range(request_rec *r, candidates_t *all)
     return NULL;
 }
 
+/* If-None-Match as the client sent it, or NULL. */
+static const char *none_match_of(request_rec *r)
+{
+    const char *sent = el_response_of(r)->if_none_match;
+
+    return sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
+}
+
+/* Whether the list has the tag, by weak comparison. */
+static bool is_named(const char *list, const char *tag)
+{
+    el_etag_t named;
+
+    while (tag && el_etag_next(&list, &named)) {
+        if (el_etag_same(&named, tag)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * The tag in If-None-Match of any representation that is current: an eligible candidate, the
  * identity, or one of its dynamic codings. NULL where there is none.
  */
 static const char *current_tag(request_rec *r, candidates_t *all)
 {
-    const char *sent = el_response_of(r)->if_none_match;
-    const char *list = sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
+    const char *list = none_match_of(r);
     el_accept_t accept = el_response_enabled(r);
     el_etag_t named;
 
@@ -506,13 +506,10 @@ static const char *current_tag(request_rec *r, candidates_t *all)
         return NULL;
     }
     for (size_t i = 0; i < all->count; i++) {
-        const char *cursor = list;
         const char *tag = tag_of(r, &all->file[i]);
 
-        while (tag && el_etag_next(&cursor, &named)) {
-            if (el_etag_same(&named, tag) && is_allowed(r, &all->file[i])) {
-                return tag;
-            }
+        if (is_named(list, tag) && is_allowed(r, &all->file[i])) {
+            return tag;
         }
     }
     if (!el_etag_named(list, ap_make_etag(r, 0), &(el_etag_rule_t){.accept = &accept}, &named)) {
@@ -637,7 +634,7 @@ static ap_filter_rec_t *exchange_record;
 /* What the body's pieces up to now allow. */
 typedef enum { EXCHANGE_WAITS, EXCHANGE_ENDS, EXCHANGE_NEVER } exchange_step_t;
 
-/* Takes a brigade into account. A producer that flushes, or leaves a length open, changes bodies. */
+/* Takes a brigade into account. Who flushes, or leaves a length open, changes bodies. */
 static exchange_step_t exchange_weigh(exchange_t *exchange, const apr_bucket_brigade *bb,
                                       apr_off_t size)
 {
@@ -658,33 +655,17 @@ static exchange_step_t exchange_weigh(exchange_t *exchange, const apr_bucket_bri
     return EXCHANGE_WAITS;
 }
 
-/* Whether the open file is the one that the request is for. */
-static bool is_original(const request_rec *r, apr_file_t *file)
-{
-    apr_finfo_t opened;
-
-    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
-           && opened.device == r->finfo.device && opened.inode == r->finfo.inode
-           && opened.size == r->finfo.size && opened.mtime == r->finfo.mtime;
-}
-
 /* Whether the file goes on with those bytes. */
 static bool has_bytes(apr_file_t *file, apr_off_t at, const char *data, apr_size_t len)
 {
-    char piece[8192];
+    uint8_t piece[8192];
+    apr_size_t some;
 
-    if (apr_file_seek(file, APR_SET, &at) != APR_SUCCESS) {
-        return false;
-    }
-    while (len > 0) {
-        apr_size_t some = len < sizeof(piece) ? len : sizeof(piece);
-
-        if (apr_file_read_full(file, piece, some, NULL) != APR_SUCCESS
-            || memcmp(piece, data, some) != 0) {
+    for (; len > 0; data += some, len -= some, at += (apr_off_t)some) {
+        some = len < sizeof(piece) ? len : sizeof(piece);
+        if (!has_read(file, piece, some, at) || memcmp(piece, data, some) != 0) {
             return false;
         }
-        data += some;
-        len -= some;
     }
     return true;
 }
@@ -702,12 +683,12 @@ static bool exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
         apr_size_t len = e->length;
 
         if (APR_BUCKET_IS_FILE(e)) {
-            same = e->start == at && is_original(r, ((apr_bucket_file *)e->data)->fd);
+            same = e->start == at && is_same_file(((apr_bucket_file *)e->data)->fd, &r->finfo);
         } else if (!APR_BUCKET_IS_METADATA(e)) {
             same = (file
                     || (apr_file_open(&file, r->filename, APR_READ | APR_BINARY, 0, r->pool)
                             == APR_SUCCESS
-                        && is_original(r, file)))
+                        && is_same_file(file, &r->finfo)))
                    && apr_bucket_read(e, &data, &len, APR_BLOCK_READ) == APR_SUCCESS
                    && has_bytes(file, at, data, len);
         }
@@ -752,30 +733,15 @@ static void drop_data(apr_bucket_brigade *bb)
 }
 
 /*
- * Whether the client has the precompressed file: httpd's handler knows the tag of the original
- * only.
+ * The precompressed file, or its 304, in place of the body: httpd's handler knows the tag of the
+ * original only.
  */
-static bool exchange_is_known(request_rec *r, candidate_t *candidate)
-{
-    const char *sent = el_response_of(r)->if_none_match;
-    const char *list = sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
-    const char *tag = tag_of(r, candidate);
-    el_etag_t named;
-
-    while (list && tag && may_be_not_modified(r) && el_etag_next(&list, &named)) {
-        if (el_etag_same(&named, tag)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The precompressed file, or its 304, in place of the body. */
 static void exchange_do(request_rec *r, candidate_t *candidate, apr_bucket_brigade *bb)
 {
+    const char *list = may_be_not_modified(r) ? none_match_of(r) : NULL;
     apr_file_t *file;
 
-    if (exchange_is_known(r, candidate)) {
+    if (list && is_named(list, tag_of(r, candidate))) {
         drop_data(bb);
         set_not_modified(r, tag_of(r, candidate));
         return;
@@ -788,18 +754,6 @@ static void exchange_do(request_rec *r, candidate_t *candidate, apr_bucket_briga
     }
 }
 
-/*
- * A 304 of httpd's handler, which a date has answered: it has the original's tag, with which a
- * client could join slices of that to the precompressed file that it has. The tag of a body that it
- * may not have harms nobody: nothing is sent by it that is not compared first.
- */
-static void exchange_tag(request_rec *r, candidate_t *candidate)
-{
-    if (!el_response_of(r)->if_none_match && !apr_table_get(r->headers_in, "If-None-Match")) {
-        set_not_modified(r, tag_of(r, candidate));
-    }
-}
-
 static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     exchange_t *exchange = f->ctx;
@@ -807,24 +761,29 @@ static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
     exchange_step_t step = el_body_is_error(bb) ? EXCHANGE_NEVER
                                                 : exchange_weigh(exchange, bb, r->finfo.size);
 
-    if (step == EXCHANGE_WAITS) {
-        return ap_save_brigade(f, &exchange->held, &bb, r->pool);
+    if (step == EXCHANGE_WAITS
+        && el_body_set_aside(bb, r->pool, EL_PRECOMPRESSED_READ) == APR_SUCCESS) {
+        APR_BRIGADE_CONCAT(exchange->held, bb);
+        return APR_SUCCESS;
     }
     ap_remove_output_filter(f);
-    if (exchange->held) {
-        APR_BRIGADE_PREPEND(bb, exchange->held);
-    }
-    if (r->status == HTTP_NOT_MODIFIED) {
-        exchange_tag(r, &exchange->candidate);
-    } else if (!el_body_is_error(bb)) {
-        const char *changed = step == EXCHANGE_NEVER
-                                  ? exchange->filters
-                                  : exchange_changed_by(r, exchange, f->next, bb);
+    APR_BRIGADE_PREPEND(bb, exchange->held);
+    if (r->status == HTTP_NOT_MODIFIED && !none_match_of(r)) {
+        /*
+         * A date has answered httpd's handler. With the original's tag a client could join slices
+         * of that to the precompressed file that it has.
+         */
+        set_not_modified(r, tag_of(r, &exchange->candidate));
+    } else if (r->status != HTTP_NOT_MODIFIED && !el_body_is_error(bb)) {
+        const char *changed = step == EXCHANGE_ENDS
+                                  ? exchange_changed_by(r, exchange, f->next, bb)
+                                  : exchange->filters;
 
         if (changed) {
             apr_table_setn(r->notes, "elastic-filter", changed);
             ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                          "elastic: %s is not sent for the filter %s, which changes the body or may",
+                          "elastic: %s is not sent for the filter %s, which changes the body or "
+                          "may",
                           exchange->candidate.path, changed);
             el_stats_precompressed_fault(r, EL_PRECOMPRESSED_FILTER, exchange->candidate.path,
                                          false);
@@ -846,6 +805,7 @@ static int exchange_later(request_rec *r, const candidate_t *candidate, const ch
 
     exchange->candidate = *candidate;
     exchange->filters = filters;
+    exchange->held = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     if (if_match && *if_match != '*') {
         apr_table_setn(r->headers_in, "If-Match",
                        apr_pstrcat(r->pool, if_match, ", ", ap_make_etag(r, 0), NULL));
@@ -859,15 +819,6 @@ void el_precompressed_register(void)
     /* Behind the filters that look at bodies before they are compressed, and before compressors. */
     exchange_record = ap_register_output_filter(EL_FILTER_PRECOMPRESSED, exchange, NULL,
                                                 (ap_filter_type)(AP_FTYPE_CONTENT_SET - 1));
-}
-
-/* The file that answers the request, or NULL: identity does. */
-static candidate_t *choose(request_rec *r, candidates_t *all)
-{
-    if (el_response_has_range(r)) {
-        return named_by_range(r, all);
-    }
-    return best_of(r, all);
 }
 
 /* If-Match is the identity's to judge, unless it names the candidate. */
@@ -932,7 +883,7 @@ EL_RARE static int offer(request_rec *r)
     if (tag) {
         return send_not_modified(r, tag);
     }
-    candidate = choose(r, &all);
+    candidate = el_response_has_range(r) ? named_by_range(r, &all) : best_of(r, &all);
     if (!candidate || !may_match(r, candidate) || prefers_dictionary(r, candidate)) {
         return DECLINED;
     }
@@ -944,5 +895,9 @@ int el_precompressed_handler(request_rec *r)
     bool asked = atomic_load_explicit(&el_settings_precompressed, memory_order_relaxed)
                  && el_dir_precompressed(el_dir_of(r)) && !r->main;
 
-    return asked && is_plain_file(r) ? offer(r) : DECLINED;
+    /* A static file, which filters of other modules may yet change. */
+    return asked && r->method_number == M_GET && r->finfo.filetype == APR_REG
+                   && !(r->path_info && *r->path_info) && !el_fields_read(r).encoded
+               ? offer(r)
+               : DECLINED;
 }

@@ -226,7 +226,8 @@ static bool is_dictionary(request_rec *r, const el_dictionary_rule_t *rule,
                           el_cache_control_t control)
 {
     return rule && el_dictionaries_most() > 0 && !requested_file(r) && r->status == HTTP_OK
-           && r->method_number == M_GET && !r->header_only && !el_response_has_range(r) && (!el_fields_read(r).encoded || is_precompressed(r))
+           && r->method_number == M_GET && !r->header_only && !el_response_has_range(r)
+           && (!el_fields_read(r).encoded || is_precompressed(r))
            && is_for_anyone(r, control);
 }
 

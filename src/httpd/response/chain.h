@@ -27,8 +27,9 @@ typedef enum {
 void el_chain_configure(void);
 
 /*
- * In check_config: warns about directives of the configuration (not of .htaccess) that name a filter
- * of this module which is not loaded, or let another one get compressed bytes. `pool` is for the call.
+ * In check_config: warns about directives of the configuration (not of .htaccess) that name a
+ * filter of this module which is not loaded, or let another one get compressed bytes. `pool` is for
+ * the call.
  */
 void el_chain_check(const server_rec *server, apr_pool_t *pool);
 
