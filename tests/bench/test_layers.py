@@ -72,6 +72,18 @@ PLANTED = {
     "more than the budget allows": (
         [("src/core/etag.c", "\n" * 50000)],
         "lines: scripts/lib/budget allows"),
+    "a helper of a line that is called once": (
+        [("src/core/etag.c", "static int joint(void)\n{\n    return 1;\n}\n"
+          "static int caller(int i)\n{\n    return i ? joint() : caller(i - 1);\n}\n")],
+        "short functions used once: scripts/lib/budget allows"),
+    "more functions than the budget allows": (
+        [("src/core/etag.c", "static int another(int i)\n{\n"
+          "    return i ? another(1) : another(2);\n}\n")],
+        "functions: scripts/lib/budget allows"),
+    "functions that are shorter than the budget allows": (
+        [("src/core/etag.c", "".join(f"int el_short_{i}(void)\n{{\n    return {i};\n}}\n"
+                                     for i in range(1000)))],
+        "lines of a function: scripts/lib/budget allows"),
     "a hook that is registered while httpd runs another one": (
         [("src/httpd/mod_elastic.c", "static int late(request_rec *r)\n{\n"
           "    ap_hook_handler(handle, NULL, NULL, APR_HOOK_MIDDLE);\n    return OK;\n}\n")],
