@@ -1,0 +1,116 @@
+"""Clients that are not this machine: httpd has a network of its own, and another namespace is a
+machine beside it, joined by an Ethernet of MTU 1500.
+
+The namespaces have no names. They last as long as this thread and the process that holds the other
+one, so that nothing of them is left behind, and two runs never meet.
+"""
+
+import contextlib
+import ctypes
+import os
+import subprocess
+
+from . import client
+
+SERVER, CLIENT = "198.18.0.1", "198.18.0.2"  # for benchmarks between networks (RFC 2544)
+SERVER_6, CLIENT_6 = "fd00:198:18::1", "fd00:198:18::2"
+DEVICE = "eth0"  # in both namespaces
+CLONE_NEWNET = 0x40000000  # of sched.h; os.unshare() is of Python 3.12
+_NET = "/proc/thread-self/ns/net"
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _must(done, what):
+    if done != 0:
+        raise OSError(ctypes.get_errno(), what)
+
+
+def _enter(file):
+    _must(_libc.setns(file.fileno(), CLONE_NEWNET), "setns")
+
+
+def _ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True)
+
+
+class Network:
+    """`elsewhere()` is a context in which this thread, and what it starts, is on the other
+    machine."""
+
+    def __init__(self, here, there):
+        self._here, self._there = here, there
+
+    @contextlib.contextmanager
+    def elsewhere(self):
+        _enter(self._there)
+        try:
+            yield
+        finally:
+            _enter(self._here)
+
+    @staticmethod
+    def shape(rate):
+        """The server's link gets that rate ("1mbit")."""
+        subprocess.run(["tc", "qdisc", "replace", "dev", DEVICE, "root", "tbf", "rate", rate,
+                        "burst", "1600", "latency", "400ms"], check=True)
+
+    def get(self, server, path, ae=None, headers=None, protocol="http/1.1", ipv6=False):
+        """A request of the other machine; the server needs LISTEN in its configuration."""
+        host = f"[{SERVER_6}]" if ipv6 else SERVER
+        with self.elsewhere():
+            if protocol in ("h2", "h2c"):
+                scheme, port = ("https", server.tls_port) if protocol == "h2" \
+                    else ("http", server.port)
+                return client.fetch_http2(f"{scheme}://{host}:{port}{path}", "GET", None, ae,
+                                          headers, b"", 60)
+            address = (SERVER_6 if ipv6 else SERVER,
+                       server.tls_port if protocol == "tls" else server.port)
+            with client.Connection(address, protocol == "tls") as connection:
+                return connection.request(path, "GET", ae, headers)
+
+
+# The ports of the server, at the addresses that the other machine reaches.
+LISTEN = f"Listen {SERVER}:{{port}}\nListen [{SERVER_6}]:{{port}}\n"
+
+
+def listen_tls(server):
+    """The same of the port for TLS, to be added to a configuration."""
+    return "".join(f"Listen {at}:{server.tls_port}\n<VirtualHost {at}:{server.tls_port}>\n"
+                   "ServerName localhost\nSSLEngine on\n"
+                   f"SSLCertificateFile {server.root}/tls.pem\n</VirtualHost>\n"
+                   for at in (SERVER, f"[{SERVER_6}]"))
+
+
+def _attach(device, *addresses):
+    for address in addresses:
+        # Nobody else is on the link, who could have the address already.
+        _ip("address", "add", address, "dev", device, *(["nodad"] if ":" in address else []))
+    for name in ("lo", device):
+        _ip("link", "set", name, "up")
+
+
+@contextlib.contextmanager
+def network():
+    """Moves this thread into a namespace of its own for as long as the block runs; the Network.
+    Root only."""
+    with contextlib.ExitStack() as stack:
+        former = stack.enter_context(open(_NET))
+        stack.callback(_enter, former)
+        _must(_libc.unshare(CLONE_NEWNET), "unshare")
+        there = stack.enter_context(open(_NET))
+        _must(_libc.unshare(CLONE_NEWNET), "unshare")
+        here = stack.enter_context(open(_NET))
+        _ip("link", "add", DEVICE, "type", "veth", "peer", "name", DEVICE,
+            "netns", f"/proc/{os.getpid()}/fd/{there.fileno()}")
+        _attach(DEVICE, f"{SERVER}/30", f"{SERVER_6}/126")
+        found = Network(here, there)
+        with found.elsewhere():
+            _attach(DEVICE, f"{CLIENT}/30", f"{CLIENT_6}/126")
+        yield found
+
+
+def connect(server, protocol="http/1.1", ipv6=False):
+    """A connection of who is elsewhere at the moment."""
+    tls = protocol == "tls"
+    return client.Connection((SERVER_6 if ipv6 else SERVER, server.tls_port if tls else
+                              server.port), tls)
