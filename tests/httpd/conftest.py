@@ -22,7 +22,7 @@ import functools
 
 import pytest
 
-from kit import Origin, Server, driven as driven_kit, env, faults, messages, neighbours
+from kit import Origin, Server, driven as driven_kit, elsewhere, env, faults, messages, neighbours
 from kit.process import need
 
 _servers = []  # those whose logs are still to be checked
@@ -51,6 +51,8 @@ def pytest_collection_modifyitems(config, items):
         if any(marker.args[0] in env.LACKING for marker in item.iter_markers("package")):
             return False
         if item.get_closest_marker("root") and not env.IS_ROOT:
+            return False
+        if item.get_closest_marker("network") and not elsewhere.possible():
             return False
         if item.get_closest_marker("unsanitized") and env.PRELOAD:
             return False

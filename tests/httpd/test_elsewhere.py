@@ -5,7 +5,7 @@ import pytest
 from kit import bodies, check, dictionary, elsewhere, env
 from test_visitor import FIELD, token_of
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.network
 
 PROTOCOLS = pytest.mark.protocols("http/1.1", "tls", "h2c", "h2")
 HOST = {"Host": "localhost"}

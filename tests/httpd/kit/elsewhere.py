@@ -7,6 +7,7 @@ one, so that nothing of them is left behind, and two runs never meet.
 
 import contextlib
 import ctypes
+import functools
 import os
 import subprocess
 
@@ -18,6 +19,14 @@ DEVICE = "eth0"  # in both namespaces
 CLONE_NEWNET = 0x40000000  # of sched.h; os.unshare() is of Python 3.12
 _NET = "/proc/thread-self/ns/net"
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+@functools.cache
+def possible():
+    """Whether there are namespaces for this user, and links of a given rate in this kernel."""
+    script = "ip link add a type veth && tc qdisc add dev a root tbf rate 1mbit burst 9kb latency 1s"
+    done = subprocess.run(["unshare", "-n", "sh", "-c", script], capture_output=True)
+    return done.returncode == 0
 
 
 def _must(done, what):
