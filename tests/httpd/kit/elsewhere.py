@@ -24,7 +24,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 @functools.cache
 def possible():
     """Whether there are namespaces for this user, and links of a given rate in this kernel."""
-    script = "ip link add a type veth && tc qdisc add dev a root tbf rate 1mbit burst 9kb latency 1s"
+    script = (f"PATH=$PATH:/usr/sbin:/sbin; ip link add name {DEVICE} type veth && "
+              f"tc qdisc add dev {DEVICE} root tbf rate 1mbit burst 9kb latency 1s")
     done = subprocess.run(["unshare", "-n", "sh", "-c", script], capture_output=True)
     return done.returncode == 0
 
