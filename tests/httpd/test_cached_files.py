@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kit import at, bodies, check, faults
-from kit.keep import PINNED, kept
+from kit.keep import PINNED, cache, kept
 
 BODY = bodies.html(40000)
 OTHER = bodies.text(len(BODY))  # as long
@@ -32,6 +32,9 @@ AddType text/html .shtml
 </Directory>
 """ + PINNED + at("precompressed", "ElasticPrecompressed On") + at("off", "ElasticCache Off")
 
+HOSTED = [f"/hosted/{number}.html" for number in range(3)]
+HOSTS = "".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n</VirtualHost>\n"
+                for name in ("localhost", "other"))
 
 # Seconds after which a file's numbers stand for its content.
 OLD = 40
@@ -46,9 +49,10 @@ def age(httpd, directory, *config, **options):
 
 @pytest.fixture(scope="module")
 def aged(httpd_shared, tmp_path_factory):
-    return age(httpd_shared, tmp_path_factory.mktemp("aged"), CONFIG,
+    return age(httpd_shared, tmp_path_factory.mktemp("aged"), CONFIG + HOSTS,
                modules=("socache_shmcb", "include"), files={
                    "page.html": BODY, "closed/page.html": BODY, "large.txt": LARGE,
+                   **{path[1:]: BODY for path in HOSTED},
                    "included/page.shtml": b"<!--#echo var='QUERY_STRING' -->" + BODY})
 
 
@@ -201,6 +205,36 @@ def test_a_file_in_memory_is_always_read(httpd, tmp_path):
                 content[:] = body
                 for _ in range(3):
                     check.encoded(server.get("/memory/page.html", ae="gzip"), "gzip", body)
+
+
+def test_a_files_name_is_of_one_virtual_host(server):
+    """A child remembers it: no other host may find what is cached by it."""
+    for path in HOSTED:
+        wait_kept(server, path)
+        for _ in range(20):  # whichever child is asked then
+            kept(server, path, BODY)
+    for path in HOSTED:
+        assert not kept(server, path, BODY, headers={"Host": "other"})
+        wait_kept(server, path, headers={"Host": "other"})
+
+
+def test_a_file_that_changes_while_it_is_encoded_is_not_cached(httpd, tmp_path):
+    clock = faults.Clock(tmp_path, "disk", "gzip-overwrite")
+    clock.skip(calendar=10 * OLD)
+    server = httpd(CONFIG, modules=("socache_shmcb", "include"), files={"page.html": BODY},
+                   start=False, **clock.options)
+    page, other = server.docs / "page.html", server.docs / "other"
+    page.chmod(0o666)
+    server.environ.update(OVERWRITE_FROM=str(other), OVERWRITE_TO=str(page))
+    server.start()
+    server.write("other", OTHER)
+    check.encoded(server.get("/page.html", ae="gzip"), "gzip", BODY)
+    assert page.read_bytes() == OTHER  # it was overwritten meanwhile
+    assert cache(server)["stored"] == 0
+    check.encoded(server.get("/page.html", ae="gzip"), "gzip", OTHER)
+    other.unlink()
+    wait_kept(server, "/page.html", OTHER)
+    assert cache(server)["stored"] == 1
 
 
 def test_a_precompressed_file_wins(server):
