@@ -303,31 +303,38 @@ def test_what_may_not_be_held_is_not_found(httpd, first, redis):
 # --- stores that fail
 
 
+def faulty(server, name):
+    """Seconds that the request took in which the server met a fault, see until_fault()."""
+    took = []
+
+    def ask(number):
+        server.keep(f"{name}-{number}")
+        faults, begun = server.counted("Faults"), time.monotonic()
+        server.get(f"{name}-{number}")
+        took.append(time.monotonic() - begun)
+        return server.counted("Faults") > faults
+
+    server.until(ask, "a fault")
+    return took[-1]
+
+
 def test_one_that_hangs_is_not_waited_for(second, between):
-    second.keep("slow")
-    between.hold()
-    try:
-        asked, waited = between.asked, []
-
-        def timed(name):
-            begun, before = time.monotonic(), between.asked
-            notes = second.get(name)
-            if between.asked > before:
-                waited.append(time.monotonic() - begun)
-            return notes
-
-        faults = second.counted("Faults")
-        second.until(lambda number: [second.keep(f"slow-{number}"), timed(f"slow-{number}")]
-                     and second.counted("Faults") > faults, "a fault")
-        for _ in range(60):
-            timed("slow")
-        # It waits for 5 ms. On a busy machine that takes longer, but not of all requests.
-        assert min(waited) < 0.5
-        # Few calls go out: as many as there are threads, and no more where these hang.
-        assert between.asked - asked < 40
-    finally:
-        between.release()
-    second.until_well("slow")
+    """But for 5 ms. A busy machine adds some time of its own, though hardly three times."""
+    took = []
+    while len(took) < 3 and min(took, default=1) > 0.5:
+        second.keep("slow")
+        between.hold()
+        try:
+            asked = between.asked
+            took.append(faulty(second, f"slow-{len(took)}"))
+            for _ in range(60):
+                second.get("slow")
+            # Few calls go out: as many as there are threads, and no more where these hang.
+            assert between.asked - asked < 40
+        finally:
+            between.release()
+        second.until_well("slow")
+    assert min(took) < 0.5, took
 
 
 def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
