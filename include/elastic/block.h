@@ -72,6 +72,7 @@ typedef struct {
     const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
     const el_reading_t *reading;
     const el_counters_t *counters;
+    const el_tally_t *tally;
 } el_state_inputs_t;
 
 /* The position now; lock-free, any thread. */

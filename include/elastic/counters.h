@@ -211,6 +211,9 @@ double el_tally_scale(el_tally_kind_t kind);
 void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
                   const el_tally_body_t *body);
 
+/* Responses whose body was encoded for them, without those from the cache or a file. */
+uint64_t el_tally_encoded(const el_tally_t *tally);
+
 /* The sums over all stripes. */
 uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tally_count_t which);
 void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t kind,

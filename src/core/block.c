@@ -172,8 +172,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
                      const el_state_inputs_t *inputs)
 {
     uint64_t improved_nsec = el_counters_total(inputs->counters, EL_COUNT_IMPROVED_NSEC);
-    uint64_t encoded = el_counters_total(inputs->counters, EL_COUNT_COMPRESSED)
-                       - el_counters_total(inputs->counters, EL_COUNT_CACHE_HITS);
+    uint64_t encoded = el_tally_encoded(inputs->tally);
     el_control_state_t control;
     el_observation_t observed;
     el_sample_t sample;

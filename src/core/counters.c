@@ -133,6 +133,17 @@ uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tal
     return total;
 }
 
+uint64_t el_tally_encoded(const el_tally_t *tally)
+{
+    uint64_t total = 0;
+
+    for (int series = 0; series < EL_TALLY_SERIES_COUNT; series++) {
+        total += series_info[series].encoded
+                     ? el_tally_made(tally, (el_tally_series_t)series, EL_TALLY_RESPONSES) : 0;
+    }
+    return total;
+}
+
 void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t kind,
                    el_tally_total_t *total)
 {

@@ -4,6 +4,7 @@
 
 #include "engines/budget.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,24 +18,31 @@ static el_in_flight_t *held; /* NULL: nothing is counted */
 static el_holder_t *holder;
 static uint64_t most;
 static bool only_requests;
-static pid_t owner; /* the process that counts; its copies do not */
 
 static _Thread_local bool refused;
 
+/* In a copy of the process, which counts nothing. */
+static void budget_close(void)
+{
+    held = NULL;
+}
+
 void el_budget_open(el_in_flight_t *of, uint64_t limit, bool requests)
 {
+    static bool is_watched;
+
     held = of;
     most = limit;
     only_requests = requests;
-    owner = getpid();
     if (held) {
-        holder = el_in_flight_enter(held, (uint32_t)owner);
+        holder = el_in_flight_enter(held, (uint32_t)getpid());
+        is_watched = is_watched || pthread_atfork(NULL, NULL, budget_close) == 0;
     }
 }
 
 static bool is_counted(const el_account_t *account)
 {
-    return held && !account->idle && (account->of_request || !only_requests) && getpid() == owner;
+    return held && !account->idle && (account->of_request || !only_requests);
 }
 
 /* False where it is refused. */

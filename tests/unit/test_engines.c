@@ -73,6 +73,32 @@ EACH_ENGINE(engines, a_context_left_midway_can_be_reset)
     }
 }
 
+/*
+ * Whatever was left of it: gathered, in the library, or written in part. Noise is not in text, so
+ * that a single byte of it shows.
+ */
+EACH_ENGINE(engines, nothing_of_a_body_that_was_left_is_in_the_next)
+{
+    static const el_op_t left[] = {EL_RUN, EL_FLUSH, EL_FINISH};
+    static const size_t rooms[] = {10, 2000, ROOM};
+
+    for (int i = 0; engine->step && i < ROWS(left) * ROWS(rooms); i++) {
+        for (int level = engine->level_min; level <= engine->level_max; level++) {
+            el_plan_t plan = {engine, {.level = level, .size_hint = i % 2 ? 0 : 30000}};
+            el_context_t *context = el_pool_acquire(&plan);
+            el_span_t span = {body, 30000, encoded, rooms[i / ROWS(left)]};
+
+            body_fill(BODY_NOISE, body, 30000);
+            ck_assert_int_ne(engine->step(context, left[i % ROWS(left)], &span), EL_STEP_ERROR);
+            el_pool_release(context);
+            body_fill(BODY_TEXT, body, 30000);
+            assert_back(&plan, 30000, encode_stream(&plan, 30000), "after one that was left");
+            ck_assert_ptr_eq(el_pool_acquire(&plan), context);
+            el_pool_release(context);
+        }
+    }
+}
+
 /* What `context` makes of `nbytes` from `start` on; they are hashed, not kept. */
 static uint64_t made_of(const el_plan_t *plan, el_context_t *context, size_t start, size_t nbytes)
 {

@@ -105,6 +105,7 @@ static void read_load(uint64_t claim, uint64_t now)
                             .mask = machine->masked ? &machine->mask : NULL,
                             .reading = &sampler.reading,
                             .counters = &el_shared.block->counters,
+                            .tally = &el_shared.block->tally,
                         });
     }
 }
