@@ -12,13 +12,11 @@
 #include "elastic/cost.h"
 #include "elastic/counters.h"
 #include "elastic/entry.h"
-#include "elastic/history.h"
 #include "elastic/load.h"
 #include "elastic/lockfree.h"
-#include "elastic/popular.h"
 #include "elastic/position.h"
 #include "elastic/precompressed.h"
-#include "elastic/ratio.h"
+#include "elastic/dictionary.h"
 
 /*
  * The controller's state: the position, the last sample, and the right to take the next one.

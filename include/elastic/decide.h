@@ -10,7 +10,7 @@
 #ifndef ELASTIC_DECIDE_H
 #define ELASTIC_DECIDE_H
 
-#include "elastic/accept.h"
+#include "elastic/http.h"
 #include "elastic/engine.h"
 
 /* X(identifier, note, what it means to the one who reads the log) */

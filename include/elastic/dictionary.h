@@ -1,17 +1,19 @@
+#ifndef ELASTIC_DICTIONARY_H
+#define ELASTIC_DICTIONARY_H
+
+#include "elastic/http.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 /*
  * Compression dictionaries (RFC 9842): what a server knows of one that it gave out, for which
  * requests it may be used, and how a body begins that is encoded against it.
  *
  * Pure; any thread.
  */
-#ifndef ELASTIC_DICTIONARY_H
-#define ELASTIC_DICTIONARY_H
-
-#include "elastic/coding.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Bytes of texts, with the NUL: a host has 253 characters at most, an id 1024 (RFC 9842 §2.1.3). */
 #define EL_ORIGIN_ROOM 280
@@ -137,5 +139,47 @@ bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *d
  * its name, localhost or a name below it, 127.0.0.0/8 or [::1].
  */
 bool el_dictionary_origin_secure(const char *origin);
+
+/*
+ * Ratios: bytes after by bytes before, for each of a number of keys: what dictionaries leave of
+ * pages, and what pages become without one (shared/costs.h).
+ *
+ * A table of weighted means that forget: of the keys that share a place, the one with the least
+ * weight is replaced.
+ *
+ * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
+ */
+
+/*
+ * Places, and keys in each: those of the pages of the last minutes. The places are a power of two.
+ */
+#define EL_RATIO_PLACES 64
+#define EL_RATIO_WAYS 4
+
+/* Bytes below which the ratio depends on the coding's framing more than on the content. */
+#define EL_RATIO_LEAST 1024
+
+/*
+ * In shared memory; zeroed memory has no keys. Every response with a dictionary at hand writes
+ * here, so nothing else is in the same cache lines.
+ */
+typedef struct el_ratios {
+    _Alignas(64) _Atomic uint64_t word[EL_RATIO_PLACES][EL_RATIO_WAYS];
+} el_ratios_t;
+
+/* A key that only this kind of text of an origin has, by all likelihood; never 0. */
+uint32_t el_ratio_key(const char *origin, unsigned kind, const char *text);
+
+/*
+ * Adds a whole body of `key`, a hash, at `now` (seconds of any clock that all callers share). A
+ * body below EL_RATIO_LEAST or without a key (0) is left out.
+ */
+void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t out, uint32_t now);
+
+/*
+ * The mean of `key` at `now`, in ten-thousandths; 0 where it is made of less than `least` bodies.
+ * Of those half are forgotten in a quarter of an hour.
+ */
+uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, uint32_t now);
 
 #endif

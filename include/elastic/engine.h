@@ -10,7 +10,7 @@
 #ifndef ELASTIC_ENGINE_H
 #define ELASTIC_ENGINE_H
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 #include "elastic/cost.h"
 
 #include <stdatomic.h>

@@ -12,7 +12,7 @@
 #ifndef ELASTIC_ETAG_H
 #define ELASTIC_ETAG_H
 
-#include "elastic/accept.h"
+#include "elastic/http.h"
 
 /* What ElasticETag makes of a tag when the body is encoded. */
 typedef enum {

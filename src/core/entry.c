@@ -1,7 +1,7 @@
 #include "elastic/entry.h"
 
-#include "elastic/cost.h"
 #include "bytes.h"
+#include "elastic/cost.h"
 
 #include <string.h>
 
@@ -162,4 +162,358 @@ bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec)
     return id->changed_nsec != 0
            && is_before(id->changed_sec, id->changed_nsec, now_usec - WRITTEN_BACK_USEC)
            && is_before(id->modified_sec, id->modified_nsec, now_usec - WRITTEN_BACK_USEC);
+}
+
+/* The doorkeeper. */
+
+/* Bits of a hash that find one bit of a filter. */
+#define INDEX_BITS 21
+_Static_assert(EL_DOORKEEPER_BITS == 1u << INDEX_BITS, "an index reaches each bit");
+
+/* As many as 64 bits have indexes. */
+#define PROBES 3
+
+static bool has_bit(const el_doorkeeper_t *doorkeeper, unsigned filter, uint32_t bit)
+{
+    uint64_t word = atomic_load_explicit(&doorkeeper->word[filter][bit / 64], memory_order_relaxed);
+
+    return word >> bit % 64 & 1;
+}
+
+static bool has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
+{
+    for (int i = 0; i < PROBES; i++, hash >>= INDEX_BITS) {
+        if (!has_bit(doorkeeper, filter, hash % EL_DOORKEEPER_BITS)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void set_all(el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
+{
+    for (int i = 0; i < PROBES; i++, hash >>= INDEX_BITS) {
+        uint32_t bit = hash % EL_DOORKEEPER_BITS;
+
+        atomic_fetch_or_explicit(&doorkeeper->word[filter][bit / 64], UINT64_C(1) << bit % 64,
+                                 memory_order_relaxed);
+    }
+}
+
+static void clear_filter(el_doorkeeper_t *doorkeeper, unsigned filter)
+{
+    for (unsigned i = 0; i < EL_DOORKEEPER_BITS / 64; i++) {
+        atomic_store_explicit(&doorkeeper->word[filter][i], 0, memory_order_relaxed);
+    }
+}
+
+bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32_t most)
+{
+    uint64_t noted = atomic_load_explicit(&doorkeeper->noted, memory_order_relaxed);
+    unsigned newer = noted / most % 2;
+    uint64_t first;
+
+    /* The other half of a name's hash finds entries. */
+    memcpy(&first, hash + sizeof(first), sizeof(first));
+    if (has_all(doorkeeper, newer, first)) {
+        return true;
+    }
+    set_all(doorkeeper, newer, first);
+    noted = atomic_fetch_add_explicit(&doorkeeper->noted, 1, memory_order_relaxed) + 1;
+    if (noted % most == 0) {
+        clear_filter(doorkeeper, noted / most % 2);
+        return false;
+    }
+    return has_all(doorkeeper, !newer, first);
+}
+
+/* Memory that was never written stays so: it takes no room. */
+void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
+{
+    if (atomic_load(&doorkeeper->noted) > 0) {
+        clear_filter(doorkeeper, 0);
+        clear_filter(doorkeeper, 1);
+        atomic_store(&doorkeeper->noted, 0);
+    }
+}
+
+/* The sketch. */
+
+/*
+ * A count is halved before it needs more bits than half of a word: a few hundred bodies are enough.
+ */
+#define FULL 256
+
+/*
+ * One body in so many has to be one that was seen: hashing takes about a thirtieth of the time of
+ * the fastest setups.
+ */
+#define WORTH 32
+
+/* So many bodies of a path are hashed before it is judged. */
+#define KNOWN_PATH 16
+
+/* And of a host, of whose paths the next is then expected to be like the others. */
+#define KNOWN_HOST 64
+
+/* Of a path that is not worth it one body in so many is hashed; of a new one where no other was. */
+#define SAMPLE 16
+#define SAMPLE_NEW 4
+
+typedef struct {
+    uint32_t hashed;
+    uint32_t again;
+} count_t;
+
+static uint64_t hash_of(const char *text, uint64_t sum)
+{
+    for (; *text; text++) {
+        sum = el_hash_add(sum, (unsigned char)*text);
+    }
+    /* The high bits choose the second row's place: the low ones have to reach them. */
+    sum ^= sum >> 33;
+    sum *= UINT64_C(0xff51afd7ed558ccd);
+    return sum ^ sum >> 33;
+}
+
+el_sketch_key_t el_sketch_key(const char *host, const char *path)
+{
+    uint64_t sum = hash_of(host, EL_HASH_START);
+
+    return (el_sketch_key_t){.host = sum, .path = hash_of(path, sum ^ 1)};
+}
+
+static uint32_t index_of(uint64_t key, unsigned row)
+{
+    return (uint32_t)(key >> row * 32) % EL_SKETCH_COUNTS;
+}
+
+static count_t unpack(uint32_t word)
+{
+    return (count_t){.hashed = word >> 16, .again = word & 0xffff};
+}
+
+static count_t count_of(const el_sketch_t *sketch, uint64_t key)
+{
+    count_t best = {.hashed = UINT32_MAX};
+
+    for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
+        count_t count = unpack(atomic_load_explicit(&sketch->count[row][index_of(key, row)],
+                                                    memory_order_relaxed));
+
+        best = count.hashed < best.hashed ? count : best;
+    }
+    return best;
+}
+
+static bool is_worth(count_t count)
+{
+    return count.again * WORTH >= count.hashed;
+}
+
+/* Evenly spread, whatever a site's rounds are. */
+static bool is_sample(uint32_t turn, uint32_t every)
+{
+    return el_spread(turn) < UINT32_MAX / every;
+}
+
+bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn)
+{
+    count_t path = count_of(sketch, key.path), host;
+
+    if (path.hashed >= KNOWN_PATH) {
+        return is_worth(path) || is_sample(turn, SAMPLE);
+    }
+    host = count_of(sketch, key.host);
+    return host.hashed < KNOWN_HOST || is_worth(host) || is_sample(turn, SAMPLE_NEW);
+}
+
+static void learn(_Atomic uint32_t *word, bool again)
+{
+    uint32_t before = atomic_load_explicit(word, memory_order_relaxed);
+    count_t count = unpack(before);
+
+    count.hashed++;
+    count.again += again;
+    if (count.hashed >= FULL) {
+        count.hashed /= 2;
+        count.again /= 2;
+    }
+    /* Where another thread was faster, one lesson is lost. */
+    atomic_compare_exchange_strong_explicit(word, &before, count.hashed << 16 | count.again,
+                                            memory_order_relaxed, memory_order_relaxed);
+}
+
+void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
+{
+    const uint64_t keys[] = {key.path, key.host};
+
+    for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+            learn(&sketch->count[row][index_of(keys[i], row)], again);
+        }
+    }
+    if (!atomic_load_explicit(&sketch->taught, memory_order_relaxed)) {
+        atomic_store_explicit(&sketch->taught, 1, memory_order_relaxed);
+    }
+}
+
+/* Memory that was never written stays so: it takes no room. */
+void el_sketch_reset(el_sketch_t *sketch)
+{
+    if (atomic_load(&sketch->taught)) {
+        for (unsigned i = 0; i < EL_SKETCH_ROWS * EL_SKETCH_COUNTS; i++) {
+            atomic_store_explicit(&sketch->count[i / EL_SKETCH_COUNTS][i % EL_SKETCH_COUNTS], 0,
+                                  memory_order_relaxed);
+        }
+        atomic_store(&sketch->taught, 0);
+    }
+}
+
+/* What is asked for often. */
+
+/*
+ * An `asked` word: how often in the low bits, for how many half-lives it is not taken again, and
+ * above the number of the half-life in which that was so.
+ */
+#define COUNT_MASK UINT64_C(0x3ffffff)
+#define TAKEN_ONE (COUNT_MASK + 1)
+#define ERA_SHIFT 32
+#define TAKEN_MASK ((UINT64_C(1) << ERA_SHIFT) - TAKEN_ONE)
+#define TAKEN ((uint64_t)EL_POPULAR_AGAIN * TAKEN_ONE)
+_Static_assert(EL_POPULAR_AGAIN <= TAKEN_MASK / TAKEN_ONE, "a word has room for it");
+
+/* How many times el_popular_take() looks again where another process was faster. */
+#define TRIES 8
+
+/* 2^64 times the golden ratio - 1, an odd number: it spreads small ones over all bits. */
+#define SPREAD UINT64_C(0x9e3779b97f4a7c15)
+
+/*
+ * Hashes of names differ at random. One encoding may be worth improving for several kinds of
+ * clients.
+ */
+static uint64_t key_of(const el_popular_item_t *item)
+{
+    const el_name_t *name = &item->name;
+    uint64_t key, kind = (uint64_t)name->coding << 16 | (uint64_t)name->pinned << 8 | item->coding;
+
+    memcpy(&key, name->hash, sizeof(key));
+    key ^= kind * SPREAD;
+    return key ? key : 1;
+}
+
+static uint64_t era_of(uint32_t now)
+{
+    return now / EL_POPULAR_HALF;
+}
+
+/* `asked` as it is in `era`; 0, also taken by nobody, where nothing is left of it. */
+static uint64_t faded(uint64_t asked, uint64_t era)
+{
+    uint64_t passed = era - (asked >> ERA_SHIFT);
+    uint64_t count = passed < ERA_SHIFT ? (asked & COUNT_MASK) >> passed : 0;
+    uint64_t taken = (asked & TAKEN_MASK) / TAKEN_ONE;
+
+    /* A process may have read the clock before another one that was here first. */
+    if (asked >> ERA_SHIFT > era) {
+        return asked;
+    }
+    taken = taken > passed ? taken - passed : 0;
+    return count > 0 ? era << ERA_SHIFT | taken * TAKEN_ONE | count : 0;
+}
+
+static uint64_t asked_of(uint64_t asked)
+{
+    return asked & COUNT_MASK;
+}
+
+/* Adds 1 or −1 to the count of a slot. */
+static void count(el_popular_slot_t *slot, uint64_t era, int add)
+{
+    uint64_t before = atomic_load_explicit(&slot->asked, memory_order_relaxed);
+    uint64_t after;
+
+    do {
+        after = faded(before, era);
+        if (add < 0 ? asked_of(after) == 0 : asked_of(after) == COUNT_MASK) {
+            return;
+        }
+        after = (after ? after : era << ERA_SHIFT) + (uint64_t)(int64_t)add;
+    } while (!atomic_compare_exchange_weak_explicit(&slot->asked, &before, after,
+                                                    memory_order_relaxed, memory_order_relaxed));
+}
+
+/* Whose words do not match its key is of two that met: nobody takes it, and it fades. */
+static void fill(el_popular_slot_t *slot, const el_popular_item_t *item, uint64_t era)
+{
+    atomic_store_explicit(&slot->asked, era << ERA_SHIFT | 1, memory_order_relaxed);
+    atomic_store_explicit(&slot->key, key_of(item), memory_order_relaxed);
+    el_snapshot_write(slot->words, &slot->checksum, item, sizeof(*item));
+}
+
+void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now)
+{
+    uint64_t key = key_of(item), era = era_of(now);
+    el_popular_slot_t *set = &popular->slot[key % EL_POPULAR_SETS * EL_POPULAR_WAYS];
+    el_popular_slot_t *least = NULL;
+    uint64_t fewest = UINT64_MAX;
+
+    for (int way = 0; way < EL_POPULAR_WAYS; way++) {
+        uint64_t asked = faded(atomic_load_explicit(&set[way].asked, memory_order_relaxed), era);
+
+        if (asked && atomic_load_explicit(&set[way].key, memory_order_relaxed) == key) {
+            count(&set[way], era, 1);
+            return;
+        }
+        if (asked_of(asked) < fewest) {
+            fewest = asked_of(asked);
+            least = &set[way];
+        }
+    }
+    if (fewest == 0) {
+        fill(least, item, era);
+    } else {
+        count(least, era, -1);
+    }
+}
+
+/* The slot that counts most and was not taken; and its word. */
+static el_popular_slot_t *most_of(el_popular_t *popular, uint64_t era, uint64_t *asked)
+{
+    el_popular_slot_t *most = NULL;
+    uint64_t best = EL_POPULAR_LEAST - 1;
+
+    for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
+        uint64_t word = atomic_load_explicit(&popular->slot[i].asked, memory_order_relaxed);
+        uint64_t now = faded(word, era);
+
+        if (!(now & TAKEN_MASK) && asked_of(now) > best) {
+            best = asked_of(now);
+            most = &popular->slot[i];
+            *asked = word;
+        }
+    }
+    return most;
+}
+
+bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item)
+{
+    uint64_t era = era_of(now);
+
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t asked;
+        el_popular_slot_t *slot = most_of(popular, era, &asked);
+
+        if (!slot) {
+            return false;
+        }
+        /* With a count of 1: it is forgotten soon, unless it is still asked for. */
+        if (atomic_compare_exchange_strong(&slot->asked, &asked, era << ERA_SHIFT | TAKEN | 1)
+            && el_snapshot_read(slot->words, &slot->checksum, item, sizeof(*item))
+            && key_of(item) == atomic_load_explicit(&slot->key, memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
 }

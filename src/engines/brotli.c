@@ -1,7 +1,7 @@
 /* br by libbrotlienc and libbrotlidec (RFC 7932): all access to them goes through this file. */
 #include "engines/library.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include <brotli/decode.h>
 #include <brotli/encode.h>

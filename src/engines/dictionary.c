@@ -1,7 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "engines/dictionary.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 #include "engines/engines.h"
 
 #include <pthread.h>

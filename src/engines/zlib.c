@@ -1,7 +1,7 @@
 /* gzip by zlib (RFC 1952), encoded and decoded: all access to zlib goes through this file. */
 #include "engines/library.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include <limits.h>
 #include <stdlib.h>

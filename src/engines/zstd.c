@@ -1,7 +1,7 @@
 /* zstd by libzstd (RFC 8878), encoded and decoded: all access to the library is in this file. */
 #include "engines/library.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "host/machine.h"
 
-#include "host/clock.h"
+#include "host/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

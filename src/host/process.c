@@ -4,8 +4,6 @@
 
 #include "host/process.h"
 
-#include "host/clock.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
@@ -16,6 +14,34 @@
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+
+static uint64_t nsec_of(clockid_t clock)
+{
+    struct timespec now = {0};
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t el_clock_nsec(void)
+{
+    return nsec_of(CLOCK_MONOTONIC);
+}
+
+uint64_t el_clock_usec(void)
+{
+    return el_clock_nsec() / 1000;
+}
+
+uint32_t el_clock_sec(void)
+{
+    return (uint32_t)(el_clock_nsec() / 1000000000u);
+}
+
+uint64_t el_clock_cpu_nsec(void)
+{
+    return nsec_of(CLOCK_THREAD_CPUTIME_ID);
+}
 
 bool el_process_is_alive(uint32_t pid)
 {
@@ -166,10 +192,5 @@ void el_idle_thread_wake(void)
 
 uint64_t el_idle_thread_cpu_nsec(void)
 {
-    struct timespec used;
-
-    if (!idle.started || clock_gettime(idle.clock, &used) != 0) {
-        return 0;
-    }
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    return idle.started ? nsec_of(idle.clock) : 0;
 }

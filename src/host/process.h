@@ -1,13 +1,24 @@
-/*
- * Processes and threads: whether one lives, what keeps its code, a lock of several, and one that
- * gives way.
- */
 #ifndef ELASTIC_HOST_PROCESS_H
 #define ELASTIC_HOST_PROCESS_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The clocks. The monotonic one is common to all processes of the machine. Any thread. */
+
+/* The monotonic clock. */
+uint64_t el_clock_nsec(void);
+uint64_t el_clock_usec(void);
+uint32_t el_clock_sec(void);
+
+/* CPU time of the calling thread: a system call, twenty times as long as the monotonic clock. */
+uint64_t el_clock_cpu_nsec(void);
+
+/*
+ * Processes and threads: whether one lives, what keeps its code, a lock of several, and one that
+ * gives way.
+ */
 
 /* Whether there is a process `pid`, whoever it belongs to; any thread. */
 bool el_process_is_alive(uint32_t pid);

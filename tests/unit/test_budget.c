@@ -4,7 +4,7 @@
 
 /* What encoders, decoders and buffers may hold while they are in use. */
 #include "encodings.h"
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -4,8 +4,8 @@
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
-#include "engines/pool.h"
-#include "host/clock.h"
+#include "engines/memory.h"
+#include "host/process.h"
 #include "host/files.h"
 #include "host/machine.h"
 
