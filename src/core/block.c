@@ -160,14 +160,6 @@ static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
     return true;
 }
 
-static uint32_t surge_of(const el_sample_t *last, uint64_t encoded,
-                         const el_observation_t *observed)
-{
-    double mean = (double)(encoded - last->encoded) / fmax(1, observed->seconds * 1e6 / SLOT);
-
-    return (uint32_t)fmin(ARRIVAL_MASK, ceil(el_price_surge(mean, observed->busy)));
-}
-
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
                      const el_state_inputs_t *inputs)
 {
@@ -197,8 +189,11 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
         return false;
     }
     if (determined) {
-        atomic_store(&state->surge,
-                     el_control_is_priced(config) ? surge_of(&sample, encoded, &observed) : 0);
+        double slots = fmax(1, observed.seconds * 1e6 / SLOT);
+        double mean = fmax(0, (double)encoded - (double)sample.encoded) / slots;
+        double surge = fmin(ARRIVAL_MASK, ceil(el_price_surge(mean, observed.busy)));
+
+        atomic_store(&state->surge, el_control_is_priced(config) ? (uint32_t)surge : 0);
     }
     sample.reading = *inputs->reading;
     sample.encoded = encoded;
@@ -270,16 +265,6 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now)
            && atomic_compare_exchange_strong(&state->complained, &last, now > 0 ? now : 1);
 }
 
-static void reset_cache(el_cache_state_t *state)
-{
-    el_doorkeeper_reset(&state->doorkeeper);
-    el_sketch_reset(&state->sketch);
-    atomic_store(&state->calls.word, 0);
-    atomic_store(&state->puts.word, 0);
-    atomic_store(&state->written, 0);
-    atomic_store(&state->complained, 0);
-}
-
 void el_block_init(el_block_t *block, el_control_state_t control, uint64_t now)
 {
     el_block_reset(block, control, now);
@@ -319,7 +304,12 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     CLEAR(block->shares);
     CLEAR(block->popular);
     atomic_store(&block->improve_at, 0);
-    reset_cache(&block->cache);
+    el_doorkeeper_reset(&block->cache.doorkeeper);
+    el_sketch_reset(&block->cache.sketch);
+    atomic_store(&block->cache.calls.word, 0);
+    atomic_store(&block->cache.puts.word, 0);
+    atomic_store(&block->cache.written, 0);
+    atomic_store(&block->cache.complained, 0);
     CLEAR(block->tally);
     CLEAR(block->precompressed);
     CLEAR(block->vhosts.stripe);

@@ -96,8 +96,9 @@ double el_tally_scale(el_tally_kind_t kind)
     return kind == EL_TALLY_TIME ? 1e9 : 1;
 }
 
-static void count(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
-                  uint64_t value)
+/* Adds to a histogram. */
+static void classify(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
+                     uint64_t value)
 {
     size_t class = 0;
 
@@ -117,9 +118,9 @@ void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
     el_count_add(&stripe->made[series][EL_TALLY_RESPONSES], 1);
     el_count_add(&stripe->made[series][EL_TALLY_IN], body->in);
     el_count_add(&stripe->made[series][EL_TALLY_OUT], body->out);
-    count(stripe, coding, EL_TALLY_SIZE, body->in);
+    classify(stripe, coding, EL_TALLY_SIZE, body->in);
     if (series_info[series].encoded) {
-        count(stripe, coding, EL_TALLY_TIME, body->nsec);
+        classify(stripe, coding, EL_TALLY_TIME, body->nsec);
     }
 }
 
@@ -170,15 +171,6 @@ uint64_t el_vhosts_hash(const char *name)
     return sum != NOBODY ? sum : 1;
 }
 
-static void forget(el_vhosts_t *vhosts, unsigned slot)
-{
-    for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
-        for (unsigned c = 0; c < EL_VHOST_COUNTS; c++) {
-            atomic_store_explicit(&vhosts->stripe[s].count[slot][c], 0, memory_order_relaxed);
-        }
-    }
-}
-
 static unsigned slot_of(const el_vhosts_t *vhosts, uint64_t name)
 {
     unsigned slot = 0;
@@ -189,9 +181,9 @@ static unsigned slot_of(const el_vhosts_t *vhosts, uint64_t name)
     return slot;
 }
 
-/* Places of names that are not among `names` are free from now on. */
-static void leave(el_vhosts_t *vhosts, const uint64_t *names, size_t count)
+void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots)
 {
+    /* The places of names that are not among these are free from now on. */
     for (unsigned slot = 0; slot < EL_VHOSTS; slot++) {
         uint64_t name = atomic_load(&vhosts->name[slot]);
         size_t i = 0;
@@ -203,19 +195,19 @@ static void leave(el_vhosts_t *vhosts, const uint64_t *names, size_t count)
             atomic_store(&vhosts->name[slot], NOBODY);
         }
     }
-}
-
-/* A slot is emptied as it is taken: until then, processes of before count on in it. */
-void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots)
-{
-    leave(vhosts, names, count);
     for (size_t i = 0; i < count; i++) {
         slots[i] = slot_of(vhosts, names[i]);
-        if (slots[i] == EL_VHOSTS) {
-            slots[i] = slot_of(vhosts, NOBODY);
-            forget(vhosts, slots[i]);
-            atomic_store(&vhosts->name[slots[i]], names[i]);
+        if (slots[i] < EL_VHOSTS) {
+            continue;
         }
+        /* A slot is emptied as it is taken: until then, processes of before count on in it. */
+        slots[i] = slot_of(vhosts, NOBODY);
+        for (unsigned c = 0; c < EL_COUNTER_STRIPES * EL_VHOST_COUNTS; c++) {
+            atomic_store_explicit(&vhosts->stripe[c / EL_VHOST_COUNTS]
+                                       .count[slots[i]][c % EL_VHOST_COUNTS],
+                                  0, memory_order_relaxed);
+        }
+        atomic_store(&vhosts->name[slots[i]], names[i]);
     }
 }
 
@@ -237,32 +229,20 @@ static void set(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
-static void add(_Atomic uint64_t *word, double share)
-{
-    uint64_t value = share > 0 ? (uint64_t)(share * WHOLE + 0.5) : 0;
-
-    atomic_fetch_add_explicit(word, value, memory_order_relaxed);
-}
-
-static void empty(el_history_minute_t *slot, uint64_t minute)
-{
-    set(&slot->minute, 0);
-    set(&slot->samples, 0);
-    set(&slot->load, 0);
-    set(&slot->position, 0);
-    set(&slot->minute, minute);
-}
-
 void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point)
 {
     el_history_minute_t *slot = &history->minute[minute % EL_HISTORY_MINUTES];
 
     if (get(&slot->minute) != minute) {
-        empty(slot, minute);
+        set(&slot->minute, 0);
+        set(&slot->samples, 0);
+        set(&slot->load, 0);
+        set(&slot->position, 0);
+        set(&slot->minute, minute);
     }
-    add(&slot->load, point.load);
-    add(&slot->position, point.position);
-    atomic_fetch_add_explicit(&slot->samples, 1, memory_order_relaxed);
+    el_count_add(&slot->load, (uint64_t)(fmax(0, point.load) * WHOLE + 0.5));
+    el_count_add(&slot->position, (uint64_t)(fmax(0, point.position) * WHOLE + 0.5));
+    el_count_add(&slot->samples, 1);
 }
 
 bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point)
@@ -283,6 +263,6 @@ void el_history_begin(el_history_t *history, uint64_t day, const uint64_t counts
     uint64_t last = atomic_exchange(&history->day, day);
 
     for (int i = 0; last != 0 && last != day && i < EL_PAST_COUNTS; i++) {
-        atomic_fetch_add_explicit(&history->before[i], counts[i], memory_order_relaxed);
+        el_count_add(&history->before[i], counts[i]);
     }
 }

@@ -27,46 +27,44 @@ _Static_assert(AT_END <= EL_ENTRY_HEAD, "the head has room");
 /* Sums side by side: a multiplication waits for the last one of its own sum only. */
 #define LANES 4
 
-typedef struct {
-    uint64_t lane[LANES];
-} sum_t;
-
 /*
  * Words are in this machine's order of bytes; one with another order takes the entry for damaged.
  */
-static void add(sum_t *sum, const uint8_t *bytes, size_t nbytes)
+static inline void mix(uint64_t *lanes, const uint64_t *words)
+{
+    for (int i = 0; i < LANES; i++) {
+        lanes[i] = el_hash_mix(lanes[i], words[i]);
+    }
+}
+
+static void add(uint64_t *lanes, const uint8_t *bytes, size_t nbytes)
 {
     uint64_t words[LANES];
 
     for (; nbytes >= sizeof(words); bytes += sizeof(words), nbytes -= sizeof(words)) {
         memcpy(words, bytes, sizeof(words));
-        for (int i = 0; i < LANES; i++) {
-            sum->lane[i] = el_hash_mix(sum->lane[i], words[i]);
-        }
+        mix(lanes, words);
     }
     if (nbytes > 0) {
         memset(words, 0, sizeof(words));
         memcpy(words, bytes, nbytes);
-        for (int i = 0; i < LANES; i++) {
-            sum->lane[i] = el_hash_mix(sum->lane[i], words[i]);
-        }
+        mix(lanes, words);
     }
 }
 
 static uint64_t sum_of(const el_name_t *name, const uint8_t *entry, const uint8_t *data,
                        size_t nbytes)
 {
-    sum_t sum;
-    uint64_t all = EL_HASH_START;
+    uint64_t lanes[LANES], all = EL_HASH_START;
 
     for (int i = 0; i < LANES; i++) {
-        sum.lane[i] = EL_HASH_START + (uint64_t)i;
+        lanes[i] = EL_HASH_START + (uint64_t)i;
     }
-    add(&sum, (const uint8_t *)name, sizeof(*name));
-    add(&sum, entry + AT_IN, EL_ENTRY_HEAD - AT_IN);
-    add(&sum, data, nbytes);
+    add(lanes, (const uint8_t *)name, sizeof(*name));
+    add(lanes, entry + AT_IN, EL_ENTRY_HEAD - AT_IN);
+    add(lanes, data, nbytes);
     for (int i = 0; i < LANES; i++) {
-        all = el_hash_mix(all, sum.lane[i]);
+        all = el_hash_mix(all, lanes[i]);
     }
     return all;
 }
@@ -100,24 +98,21 @@ static bool all_zero(const uint8_t *bytes, size_t nbytes)
     return true;
 }
 
-/* A text of printable characters without spaces, and nothing but zeros behind. */
-static bool is_engine(const uint8_t *text)
-{
-    size_t len = 0;
-
-    while (len < EL_ENTRY_ENGINE && text[len] > ' ' && text[len] < 0x7f) {
-        len++;
-    }
-    return len > 0 && len < EL_ENTRY_ENGINE && all_zero(text + len, EL_ENTRY_ENGINE - len);
-}
-
+/* The engine is a text of printable characters without spaces, and nothing but zeros behind. */
 static bool is_head(const el_name_t *name, const uint8_t *head)
 {
+    const uint8_t *engine = head + AT_ENGINE;
+    size_t len = 0;
+
+    while (len < EL_ENTRY_ENGINE && engine[len] > ' ' && engine[len] < 0x7f) {
+        len++;
+    }
     return memcmp(head + AT_MAGIC, magic, sizeof(magic)) == 0 && head[AT_CODING] > EL_IDENTITY
            && head[AT_CODING] < EL_CODINGS && head[AT_CODING] == name->coding
            && head[AT_LEVEL] < EL_COST_LEVELS
            && (name->pinned == EL_NAME_ADAPTIVE || name->pinned == head[AT_LEVEL])
-           && all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && is_engine(head + AT_ENGINE)
+           && all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && len > 0 && len < EL_ENTRY_ENGINE
+           && all_zero(engine + len, EL_ENTRY_ENGINE - len)
            && all_zero(head + AT_END, EL_ENTRY_HEAD - AT_END);
 }
 
@@ -164,8 +159,6 @@ bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec)
            && is_before(id->modified_sec, id->modified_nsec, now_usec - WRITTEN_BACK_USEC);
 }
 
-/* The doorkeeper. */
-
 /* Bits of a hash that find one bit of a filter. */
 #define INDEX_BITS 21
 _Static_assert(EL_DOORKEEPER_BITS == 1u << INDEX_BITS, "an index reaches each bit");
@@ -173,31 +166,17 @@ _Static_assert(EL_DOORKEEPER_BITS == 1u << INDEX_BITS, "an index reaches each bi
 /* As many as 64 bits have indexes. */
 #define PROBES 3
 
-static bool has_bit(const el_doorkeeper_t *doorkeeper, unsigned filter, uint32_t bit)
-{
-    uint64_t word = atomic_load_explicit(&doorkeeper->word[filter][bit / 64], memory_order_relaxed);
-
-    return word >> bit % 64 & 1;
-}
-
 static bool has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
 {
-    for (int i = 0; i < PROBES; i++, hash >>= INDEX_BITS) {
-        if (!has_bit(doorkeeper, filter, hash % EL_DOORKEEPER_BITS)) {
-            return false;
-        }
-    }
-    return true;
-}
+    bool all = true;
 
-static void set_all(el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
-{
-    for (int i = 0; i < PROBES; i++, hash >>= INDEX_BITS) {
+    for (int i = 0; all && i < PROBES; i++, hash >>= INDEX_BITS) {
         uint32_t bit = hash % EL_DOORKEEPER_BITS;
 
-        atomic_fetch_or_explicit(&doorkeeper->word[filter][bit / 64], UINT64_C(1) << bit % 64,
-                                 memory_order_relaxed);
+        all = atomic_load_explicit(&doorkeeper->word[filter][bit / 64], memory_order_relaxed)
+                  >> bit % 64 & 1;
     }
+    return all;
 }
 
 static void clear_filter(el_doorkeeper_t *doorkeeper, unsigned filter)
@@ -218,7 +197,12 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
     if (has_all(doorkeeper, newer, first)) {
         return true;
     }
-    set_all(doorkeeper, newer, first);
+    for (uint64_t i = 0, rest = first; i < PROBES; i++, rest >>= INDEX_BITS) {
+        uint32_t bit = rest % EL_DOORKEEPER_BITS;
+
+        atomic_fetch_or_explicit(&doorkeeper->word[newer][bit / 64], UINT64_C(1) << bit % 64,
+                                 memory_order_relaxed);
+    }
     noted = atomic_fetch_add_explicit(&doorkeeper->noted, 1, memory_order_relaxed) + 1;
     if (noted % most == 0) {
         clear_filter(doorkeeper, noted / most % 2);
@@ -236,8 +220,6 @@ void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
         atomic_store(&doorkeeper->noted, 0);
     }
 }
-
-/* The sketch. */
 
 /*
  * A count is halved before it needs more bits than half of a word: a few hundred bodies are enough.
@@ -293,6 +275,7 @@ static count_t unpack(uint32_t word)
     return (count_t){.hashed = word >> 16, .again = word & 0xffff};
 }
 
+/* The smaller count of both rows: fewer others share it. */
 static count_t count_of(const el_sketch_t *sketch, uint64_t key)
 {
     count_t best = {.hashed = UINT32_MAX};
@@ -370,8 +353,6 @@ void el_sketch_reset(el_sketch_t *sketch)
     }
 }
 
-/* What is asked for often. */
-
 /*
  * An `asked` word: how often in the low bits, for how many half-lives it is not taken again, and
  * above the number of the half-life in which that was so.
@@ -383,7 +364,7 @@ void el_sketch_reset(el_sketch_t *sketch)
 #define TAKEN ((uint64_t)EL_POPULAR_AGAIN * TAKEN_ONE)
 _Static_assert(EL_POPULAR_AGAIN <= TAKEN_MASK / TAKEN_ONE, "a word has room for it");
 
-/* How many times el_popular_take() looks again where another process was faster. */
+/* el_popular_take() looks again as often when another process was faster. */
 #define TRIES 8
 
 /* 2^64 times the golden ratio - 1, an odd number: it spreads small ones over all bits. */
@@ -408,7 +389,7 @@ static uint64_t era_of(uint32_t now)
     return now / EL_POPULAR_HALF;
 }
 
-/* `asked` as it is in `era`; 0, also taken by nobody, where nothing is left of it. */
+/* `asked` as it is in `era`; 0, also taken by nobody, if nothing is left of it. */
 static uint64_t faded(uint64_t asked, uint64_t era)
 {
     uint64_t passed = era - (asked >> ERA_SHIFT);
@@ -423,11 +404,6 @@ static uint64_t faded(uint64_t asked, uint64_t era)
     return count > 0 ? era << ERA_SHIFT | taken * TAKEN_ONE | count : 0;
 }
 
-static uint64_t asked_of(uint64_t asked)
-{
-    return asked & COUNT_MASK;
-}
-
 /* Adds 1 or −1 to the count of a slot. */
 static void count(el_popular_slot_t *slot, uint64_t era, int add)
 {
@@ -436,20 +412,12 @@ static void count(el_popular_slot_t *slot, uint64_t era, int add)
 
     do {
         after = faded(before, era);
-        if (add < 0 ? asked_of(after) == 0 : asked_of(after) == COUNT_MASK) {
+        if (add < 0 ? (after & COUNT_MASK) == 0 : (after & COUNT_MASK) == COUNT_MASK) {
             return;
         }
         after = (after ? after : era << ERA_SHIFT) + (uint64_t)(int64_t)add;
     } while (!atomic_compare_exchange_weak_explicit(&slot->asked, &before, after,
                                                     memory_order_relaxed, memory_order_relaxed));
-}
-
-/* Whose words do not match its key is of two that met: nobody takes it, and it fades. */
-static void fill(el_popular_slot_t *slot, const el_popular_item_t *item, uint64_t era)
-{
-    atomic_store_explicit(&slot->asked, era << ERA_SHIFT | 1, memory_order_relaxed);
-    atomic_store_explicit(&slot->key, key_of(item), memory_order_relaxed);
-    el_snapshot_write(slot->words, &slot->checksum, item, sizeof(*item));
 }
 
 void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now)
@@ -466,16 +434,19 @@ void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint3
             count(&set[way], era, 1);
             return;
         }
-        if (asked_of(asked) < fewest) {
-            fewest = asked_of(asked);
+        if ((asked & COUNT_MASK) < fewest) {
+            fewest = asked & COUNT_MASK;
             least = &set[way];
         }
     }
-    if (fewest == 0) {
-        fill(least, item, era);
-    } else {
+    if (fewest > 0) {
         count(least, era, -1);
+        return;
     }
+    /* If two meet here, key and words do not match: nobody takes the item, and it fades. */
+    atomic_store_explicit(&least->asked, era << ERA_SHIFT | 1, memory_order_relaxed);
+    atomic_store_explicit(&least->key, key, memory_order_relaxed);
+    el_snapshot_write(least->words, &least->checksum, item, sizeof(*item));
 }
 
 /* The slot that counts most and was not taken; and its word. */
@@ -488,8 +459,8 @@ static el_popular_slot_t *most_of(el_popular_t *popular, uint64_t era, uint64_t 
         uint64_t word = atomic_load_explicit(&popular->slot[i].asked, memory_order_relaxed);
         uint64_t now = faded(word, era);
 
-        if (!(now & TAKEN_MASK) && asked_of(now) > best) {
-            best = asked_of(now);
+        if (!(now & TAKEN_MASK) && (now & COUNT_MASK) > best) {
+            best = now & COUNT_MASK;
             most = &popular->slot[i];
             *asked = word;
         }

@@ -79,7 +79,7 @@ el_coding_t el_coding_find(const char *name, size_t len)
     return el_coding_needs_dictionary(coding) ? EL_IDENTITY : coding;
 }
 
-/* The end of the list without white space and commas. */
+/* The length of the list without white space and commas at its end. */
 static size_t trimmed(const char *list, size_t len)
 {
     while (len > 0 && (list[len - 1] == ',' || el_text_is_space(list[len - 1]))) {
@@ -143,33 +143,15 @@ typedef struct {
     bool star_named;
 } found_t;
 
-static bool at_end(const cursor_t *c)
+static bool is_at(const cursor_t *c, char wanted)
 {
-    return c->at == c->end;
+    return c->at < c->end && *c->at == wanted;
 }
 
-static bool at_char(const cursor_t *c, char wanted)
-{
-    return !at_end(c) && *c->at == wanted;
-}
-
-static void skip_space(cursor_t *c)
-{
-    el_text_skip_space(&c->at, c->end);
-}
-
-static size_t take_token(cursor_t *c)
-{
-    size_t len = el_text_token(c->at, (size_t)(c->end - c->at));
-
-    c->at += len;
-    return len;
-}
-
-/* Moves behind the quoted string that begins here. False, and at the end, where it never closes. */
+/* Moves behind the quoted string that begins here. False, and at the end, if it never closes. */
 static bool skip_quoted(cursor_t *c)
 {
-    for (c->at++; !at_end(c); c->at++) {
+    for (c->at++; c->at < c->end; c->at++) {
         if (*c->at == '"') {
             c->at++;
             return true;
@@ -181,30 +163,16 @@ static bool skip_quoted(cursor_t *c)
     return false;
 }
 
-/* Moves to the comma that ends this member; commas within quotes do not. */
-static void skip_member(cursor_t *c)
-{
-    while (!at_end(c) && *c->at != ',') {
-        if (*c->at == '"') {
-            skip_quoted(c);
-        } else {
-            c->at++;
-        }
-    }
-}
-
 /* The fraction of a qvalue has at most this many digits (RFC 9110 §12.4.2). */
 #define QVALUE_DIGITS 3
 
-/* Reads a qvalue of exactly `len` bytes. False where the grammar has no such one. */
+/* Reads a qvalue of exactly `len` bytes. False if the grammar has no such one. */
 static bool read_qvalue(const char *text, size_t len, uint16_t *q)
 {
     unsigned value, unit = EL_Q_ONE;
 
-    if (len == 0 || (text[0] != '0' && text[0] != '1')) {
-        return false;
-    }
-    if (len > 1 && (text[1] != '.' || len > 2 + QVALUE_DIGITS)) {
+    if (len == 0 || (text[0] != '0' && text[0] != '1')
+        || (len > 1 && (text[1] != '.' || len > 2 + QVALUE_DIGITS))) {
         return false;
     }
     value = (unsigned)(text[0] - '0') * unit;
@@ -215,82 +183,75 @@ static bool read_qvalue(const char *text, size_t len, uint16_t *q)
         unit /= 10;
         value += (unsigned)(text[i] - '0') * unit;
     }
-    if (value > EL_Q_ONE) {
-        return false;
-    }
-    *q = (uint16_t)value;
-    return true;
+    *q = value <= EL_Q_ONE ? (uint16_t)value : *q;
+    return value <= EL_Q_ONE;
 }
 
 /*
  * Reads what follows a semicolon: nothing, `name`, `name=`, `name=token` or `name="string"`, with
- * whitespace anywhere between. The first weight that is one goes to `q`. False where it is none of
- * these.
+ * whitespace anywhere between; false if it is none of these. The first valid weight goes to `q`.
  */
 static bool read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
 {
     const char *name, *value;
-    size_t name_len, value_len;
+    size_t name_len;
 
-    skip_space(c);
+    el_text_skip_space(&c->at, c->end);
     name = c->at;
-    name_len = take_token(c);
-    skip_space(c);
-    if (name_len == 0 || !at_char(c, '=')) {
+    name_len = el_text_token(name, (size_t)(c->end - name));
+    c->at += name_len;
+    el_text_skip_space(&c->at, c->end);
+    if (name_len == 0 || !is_at(c, '=')) {
         return true;
     }
     c->at++;
-    skip_space(c);
-    if (at_char(c, '"')) {
+    el_text_skip_space(&c->at, c->end);
+    if (is_at(c, '"')) {
         return skip_quoted(c);
     }
     value = c->at;
-    value_len = take_token(c);
+    c->at += el_text_token(value, (size_t)(c->end - value));
     if (!*weighed && name_len == 1 && el_text_lower(*name) == 'q') {
-        *weighed = read_qvalue(value, value_len, q);
+        *weighed = read_qvalue(value, (size_t)(c->at - value), q);
     }
     return true;
-}
-
-static void note_member(found_t *found, const char *name, size_t len, uint16_t q)
-{
-    el_coding_t coding = el_coding_find_any(name, len);
-
-    if (len == 1 && *name == '*') {
-        if (!found->star_named) {
-            found->star_named = true;
-            found->star = q;
-        }
-        return;
-    }
-    if (coding == EL_IDENTITY && !el_text_is(name, len, "identity")) {
-        return;
-    }
-    if (!found->named[coding]) {
-        found->named[coding] = true;
-        found->q[coding] = q;
-    }
 }
 
 /* Reads one member of the list, up to its comma, and notes it if it is well-formed. */
 static void read_member(cursor_t *c, found_t *found)
 {
     const char *name = c->at;
-    size_t name_len = take_token(c);
+    size_t len = el_text_token(name, (size_t)(c->end - name));
+    bool good = len > 0, weighed = false;
     uint16_t q = EL_Q_ONE;
-    bool weighed = false;
-    bool good = name_len > 0;
 
-    skip_space(c);
-    while (good && at_char(c, ';')) {
+    c->at += len;
+    el_text_skip_space(&c->at, c->end);
+    while (good && is_at(c, ';')) {
         c->at++;
         good = read_parameter(c, &weighed, &q);
-        skip_space(c);
+        el_text_skip_space(&c->at, c->end);
     }
-    if (good && (at_end(c) || at_char(c, ','))) {
-        note_member(found, name, name_len, q);
+    if (good && (c->at == c->end || *c->at == ',')) {
+        el_coding_t coding = el_coding_find_any(name, len);
+
+        if (len == 1 && *name == '*') {
+            found->star = found->star_named ? found->star : q;
+            found->star_named = true;
+        } else if ((coding != EL_IDENTITY || el_text_is(name, len, "identity"))
+                   && !found->named[coding]) {
+            found->named[coding] = true;
+            found->q[coding] = q;
+        }
     }
-    skip_member(c);
+    /* The comma that ends this member: not one within quotes. */
+    while (c->at < c->end && *c->at != ',') {
+        if (*c->at == '"') {
+            skip_quoted(c);
+        } else {
+            c->at++;
+        }
+    }
 }
 
 void el_accept_parse(const char *line, size_t len, el_accept_t *accept)
@@ -301,8 +262,8 @@ void el_accept_parse(const char *line, size_t len, el_accept_t *accept)
     if (line != NULL) {
         cursor_t c = {line, line + len};
 
-        while (!at_end(&c)) {
-            if (at_char(&c, ',') || el_text_is_space(*c.at)) {
+        while (c.at < c.end) {
+            if (*c.at == ',' || el_text_is_space(*c.at)) {
                 c.at++;
             } else {
                 read_member(&c, &found);
@@ -402,7 +363,7 @@ const el_mediatype_t el_mediatype_defaults[] = {
     NAMES("model", "mtl"),
     NAMES("model", "stl"),
 };
-/* How many rows in a run are of one type, which is compared once for them. */
+/* Rows in a run that are of one type, which is compared once for them. */
 static const uint8_t rows_of_type[] = {1, 36, 3, 4, 5, 6};
 
 const size_t el_mediatype_defaults_count =
@@ -424,51 +385,32 @@ static bool split(const char *value, el_mediatype_t *names)
     return names->subtype_len > 0;
 }
 
-static bool is_star(const char *name, size_t len)
-{
-    return len == 1 && *name == '*';
-}
-
-static bool has_star(const char *name, size_t len)
-{
-    return memchr(name, '*', len) != NULL;
-}
-
-/* "*+suffix", where the suffix is not empty. */
-static bool is_star_suffix(const char *name, size_t len)
-{
-    return len > 2 && name[0] == '*' && name[1] == '+';
-}
-
-static const char *after_space(const char *value)
-{
-    while (el_text_is_space(*value)) {
-        value++;
-    }
-    return value;
-}
-
 bool el_mediatype_read(const char *value, el_mediatype_t *type)
 {
-    return value != NULL && split(after_space(value), type);
+    return value != NULL && split(value + strspn(value, " \t"), type);
 }
 
 bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
 {
+    const char *name;
+    size_t len;
+    bool any_type;
+
     if (!split(value, pattern) || pattern->subtype[pattern->subtype_len] != '\0') {
         return false;
     }
-    if (is_star(pattern->subtype, pattern->subtype_len)) {
-        return is_star(pattern->type, pattern->type_len)
-               || !has_star(pattern->type, pattern->type_len);
+    name = pattern->subtype;
+    len = pattern->subtype_len;
+    any_type = memchr(pattern->type, '*', pattern->type_len) != NULL;
+    if (len == 1 && *name == '*') {
+        return !any_type || pattern->type_len == 1;
     }
-    if (has_star(pattern->type, pattern->type_len)) {
-        return false;
+    /* A star is allowed before "+suffix", and nowhere else. */
+    if (len > 2 && name[0] == '*' && name[1] == '+') {
+        name++;
+        len--;
     }
-    if (is_star_suffix(pattern->subtype, pattern->subtype_len)) {
-        return !has_star(pattern->subtype + 1, pattern->subtype_len - 1);
-    }
-    return !has_star(pattern->subtype, pattern->subtype_len);
+    return !any_type && !memchr(name, '*', len);
 }
 
 static inline bool subtype_matches(const el_mediatype_t *pattern, const el_mediatype_t *type)
@@ -479,21 +421,17 @@ static inline bool subtype_matches(const el_mediatype_t *pattern, const el_media
     if (*pattern->subtype != '*') {
         return len == type->subtype_len && el_text_same(pattern->subtype, type->subtype, len);
     }
-    /* What is behind the star: nothing, or a suffix that something precedes. */
+    /* Behind the star: nothing, or a suffix that something precedes. */
     len--;
     return type->subtype_len > len && el_text_same(pattern->subtype + 1, end - len, len);
 }
 
-static bool type_matches(const el_mediatype_t *pattern, const el_mediatype_t *type)
-{
-    return *pattern->type == '*'
-           || (pattern->type_len == type->type_len
-               && el_text_same(pattern->type, type->type, type->type_len));
-}
-
 bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *type)
 {
-    return type_matches(pattern, type) && subtype_matches(pattern, type);
+    return (*pattern->type == '*'
+            || (pattern->type_len == type->type_len
+                && el_text_same(pattern->type, type->type, type->type_len)))
+           && subtype_matches(pattern, type);
 }
 
 /* Whether `value` begins with the type of `pattern` and a slash. */
@@ -514,7 +452,7 @@ bool el_mediatype_is_default(const char *value)
     const el_mediatype_t *pattern = el_mediatype_defaults;
     char first;
 
-    value = value ? after_space(value) : "";
+    value = value ? value + strspn(value, " \t") : "";
     first = el_text_lower(*value);
     for (size_t run = 0; run < sizeof(rows_of_type); pattern += rows_of_type[run++]) {
         if (first == *pattern->type && has_type_of(pattern, value)) {
@@ -532,60 +470,46 @@ bool el_mediatype_is_default(const char *value)
     return false;
 }
 
-/* Of the field, without the spaces around it. */
+/* Part of a field. */
 typedef struct {
     const char *at;
     const char *end;
 } text_t;
 
-/* Only spaces may be around an item (§4.2), no tabs. */
-static text_t without_spaces(const char *field)
+/*
+ * Finds an item between two `mark`s in the field. Only spaces may be around it (§4.2), no tabs. False
+ * if it is none.
+ */
+static bool find_item(const char *field, char mark, text_t *item)
 {
-    text_t text = {field, field + strlen(field)};
-
-    while (text.at < text.end && *text.at == ' ') {
-        text.at++;
+    item->at = field + strspn(field, " ");
+    item->end = item->at + strlen(item->at);
+    while (item->end > item->at && item->end[-1] == ' ') {
+        item->end--;
     }
-    while (text.end > text.at && text.end[-1] == ' ') {
-        text.end--;
-    }
-    return text;
-}
-
-/* Takes `mark` off both ends. False where it is not there twice. */
-static bool take_marks(text_t *text, char mark)
-{
-    if (text->end - text->at < 2 || *text->at != mark || text->end[-1] != mark) {
+    if (item->end - item->at < 2 || *item->at != mark || item->end[-1] != mark) {
         return false;
     }
-    text->at++;
-    text->end--;
+    item->at++;
+    item->end--;
     return true;
 }
 
-/* The six bits that a character of base64 stands for (RFC 4648 §4); -1: none. */
-static int bits_of(char c)
+/* Base64 (RFC 4648 §4). Bits that are no part of a byte must be 0: equal bytes have one spelling. */
+static bool decode(text_t text, uint8_t *bytes, size_t nbytes)
 {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = c ? strchr(alphabet, c) : NULL;
-
-    return found ? (int)(found - alphabet) : -1;
-}
-
-/* Bits that are no part of a byte must be zero: so equal bytes have one spelling. */
-static bool decode(text_t text, uint8_t *bytes, size_t nbytes)
-{
     unsigned held = 0, held_bits = 0;
     size_t n = 0;
 
     for (; text.at < text.end && *text.at != '='; text.at++) {
-        int bits = bits_of(*text.at);
+        const char *found = *text.at ? strchr(alphabet, *text.at) : NULL;
 
-        if (bits < 0 || n == nbytes) {
+        if (!found || n == nbytes) {
             return false;
         }
-        held = held << 6 | (unsigned)bits;
+        held = held << 6 | (unsigned)(found - alphabet);
         held_bits += 6;
         if (held_bits >= 8) {
             held_bits -= 8;
@@ -593,17 +517,18 @@ static bool decode(text_t text, uint8_t *bytes, size_t nbytes)
             held &= (1u << held_bits) - 1;
         }
     }
-    for (; text.at < text.end && *text.at == '='; text.at++) {
+    while (text.at < text.end && *text.at == '=') {
+        text.at++;
     }
     return text.at == text.end && n == nbytes && held == 0;
 }
 
 bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
 {
-    text_t text = without_spaces(field);
+    text_t text;
 
     /* With its padding base64 has four characters for each three bytes that have begun. */
-    return take_marks(&text, ':') && (size_t)(text.end - text.at) == (nbytes + 2) / 3 * 4
+    return find_item(field, ':', &text) && (size_t)(text.end - text.at) == (nbytes + 2) / 3 * 4
            && decode(text, bytes, nbytes);
 }
 
@@ -612,29 +537,25 @@ static bool is_printable(char c)
     return c >= 0x20 && c < 0x7f;
 }
 
-/* The next character of a string, behind its escape. False: there is none that may be there. */
-static bool take_character(text_t *text, char *c)
-{
-    *c = *text->at++;
-    if (*c == '\\') {
-        if (text->at == text->end || (*text->at != '"' && *text->at != '\\')) {
-            return false;
-        }
-        *c = *text->at++;
-        return true;
-    }
-    return is_printable(*c) && *c != '"';
-}
-
 bool el_structured_string(const char *field, char *text, size_t room)
 {
-    text_t rest = without_spaces(field);
     size_t n = 0;
-    bool good = take_marks(&rest, '"');
+    text_t rest;
+    bool good = find_item(field, '"', &rest);
 
     while (good && rest.at < rest.end) {
-        good = n + 1 < room && take_character(&rest, &text[n]);
-        n += good;
+        char c = *rest.at++;
+
+        if (c == '\\') {
+            good = rest.at < rest.end && (*rest.at == '"' || *rest.at == '\\');
+            c = good ? *rest.at++ : c;
+        } else {
+            good = is_printable(c) && c != '"';
+        }
+        good = good && n + 1 < room;
+        if (good) {
+            text[n++] = c;
+        }
     }
     text[good ? n : 0] = '\0';
     return good;
@@ -671,18 +592,18 @@ static void put_text(el_structured_writer_t *writer, const char *text)
     }
 }
 
-static void put_key(el_structured_writer_t *writer, const char *key)
+/* A key and its `=`, behind `before`. */
+static void put_key(el_structured_writer_t *writer, const char *before, const char *key)
 {
-    put_text(writer, writer->len > 0 ? ", " : "");
+    put_text(writer, before);
     put_text(writer, key);
     put(writer, '=');
 }
 
-static void put_parameter(el_structured_writer_t *writer, const char *key)
+/* Between the members of a Dictionary. */
+static const char *comma(const el_structured_writer_t *writer)
 {
-    put_text(writer, "; ");
-    put_text(writer, key);
-    put(writer, '=');
+    return writer->len > 0 ? ", " : "";
 }
 
 static void put_string(el_structured_writer_t *writer, const char *text, size_t len)
@@ -699,26 +620,26 @@ static void put_string(el_structured_writer_t *writer, const char *text, size_t 
 
 void el_structured_add_string(el_structured_writer_t *writer, const char *key, const char *value)
 {
-    put_key(writer, key);
+    put_key(writer, comma(writer), key);
     put_string(writer, value, strlen(value));
 }
 
 void el_structured_add_bare(el_structured_writer_t *writer, const char *key, const char *value)
 {
-    put_key(writer, key);
+    put_key(writer, comma(writer), key);
     put_text(writer, value);
 }
 
 void el_structured_param_bare(el_structured_writer_t *writer, const char *key, const char *value)
 {
-    put_parameter(writer, key);
+    put_key(writer, "; ", key);
     put_text(writer, value);
 }
 
 void el_structured_param_string(el_structured_writer_t *writer, const char *key,
                                 const char *value)
 {
-    put_parameter(writer, key);
+    put_key(writer, "; ", key);
     put_string(writer, value, strlen(value));
 }
 
@@ -726,7 +647,7 @@ void el_structured_add_words(el_structured_writer_t *writer, const char *key, co
 {
     bool first = true;
 
-    put_key(writer, key);
+    put_key(writer, comma(writer), key);
     put(writer, '(');
     for (words += strspn(words, " "); *words; words += strspn(words, " ")) {
         size_t len = strcspn(words, " ");
@@ -751,59 +672,40 @@ typedef struct {
     size_t value_len;
 } directive_t;
 
-static bool is_between(char c)
-{
-    return el_text_is_space(c) || c == ',';
-}
-
-/* The value behind the `=`, a token or a quoted string. */
-static const char *take_value(const char *at, directive_t *member)
-{
-    bool quoted = *at == '"';
-
-    at += quoted;
-    member->value = at;
-    if (!quoted) {
-        member->value_len = el_text_token(at, strlen(at));
-        return at + member->value_len;
-    }
-    while (*at && *at != '"') {
-        at += *at == '\\' && at[1] ? 2 : 1;
-    }
-    member->value_len = (size_t)(at - member->value);
-    return *at ? at + 1 : at;
-}
-
 /*
- * The next_member member of the list; false at its end. What is none is passed over up to the next_member comma.
+ * Takes the next directive off the field, and what else there is before the next comma. False at the
+ * field's end.
  */
-static bool next_member(const char **field, directive_t *member)
+static bool next_directive(const char **field, directive_t *directive)
 {
-    const char *at = *field;
+    const char *at = *field + strspn(*field, " \t,");
 
-    *member = (directive_t){0};
-    while (is_between(*at)) {
-        at++;
-    }
-    member->name = at;
-    member->name_len = el_text_token(at, strlen(at));
-    at += member->name_len;
-    if (*at == '=') {
-        at = take_value(at + 1, member);
+    *directive = (directive_t){.name = at, .name_len = el_text_token(at, strlen(at))};
+    at += directive->name_len;
+    if (*at == '=' && at[1] == '"') {
+        directive->value = at += 2;
+        while (*at && *at != '"') {
+            at += *at == '\\' && at[1] ? 2 : 1;
+        }
+        directive->value_len = (size_t)(at - directive->value);
+        at += *at == '"';
+    } else if (*at == '=') {
+        directive->value = ++at;
+        directive->value_len = el_text_token(at, strlen(at));
     }
     *field = at + strcspn(at, ",");
-    return member->name_len > 0 || **field;
+    return directive->name_len > 0 || **field;
 }
 
-static bool is_named(const directive_t *member, const char *name)
+static bool is_named(const directive_t *directive, const char *name)
 {
-    return el_text_is(member->name, member->name_len, name);
+    return el_text_is(directive->name, directive->name_len, name);
 }
 
-static uint64_t seconds_of(const directive_t *member)
+static uint64_t seconds_of(const directive_t *directive)
 {
-    const char *at = member->value;
-    const char *end = at ? at + member->value_len : NULL;
+    const char *at = directive->value;
+    const char *end = at ? at + directive->value_len : NULL;
     uint64_t seconds;
 
     if (!at || !el_text_number(&at, end, &seconds) || at != end) {
@@ -812,24 +714,21 @@ static uint64_t seconds_of(const directive_t *member)
     return seconds < SECONDS_MOST ? seconds : SECONDS_MOST;
 }
 
-static void shorten(el_cache_control_t *control, uint64_t seconds)
-{
-    control->max_age = control->has_max_age && control->max_age < seconds ? control->max_age
-                                                                          : seconds;
-    control->has_max_age = true;
-}
-
 el_cache_control_t el_cache_control_parse(const char *field)
 {
     el_cache_control_t control = {0};
-    directive_t member;
+    directive_t directive;
 
-    while (next_member(&field, &member)) {
-        control.no_store |= is_named(&member, "no-store");
-        control.no_cache |= is_named(&member, "no-cache");
-        control.only_mine |= is_named(&member, "private");
-        if (is_named(&member, "max-age")) {
-            shorten(&control, seconds_of(&member));
+    while (next_directive(&field, &directive)) {
+        control.no_store |= is_named(&directive, "no-store");
+        control.no_cache |= is_named(&directive, "no-cache");
+        control.only_mine |= is_named(&directive, "private");
+        if (is_named(&directive, "max-age")) {
+            uint64_t seconds = seconds_of(&directive);
+            bool shorter = !control.has_max_age || seconds < control.max_age;
+
+            control.max_age = shorter ? seconds : control.max_age;
+            control.has_max_age = true;
         }
     }
     return control;

@@ -121,27 +121,22 @@ typedef union {
     max_align_t align;
 } head_t;
 
-static head_t *map(size_t nbytes)
-{
-    void *block = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    return block == MAP_FAILED ? NULL : block;
-}
-
 void *el_memory_acquire(void *account, size_t nbytes)
 {
-    size_t whole = nbytes + sizeof(head_t);
+    size_t size = nbytes + sizeof(head_t);
     head_t *head;
 
-    if (whole < nbytes || !el_budget_take(account, whole)) {
+    if (size < nbytes || !el_budget_take(account, size)) {
         return NULL;
     }
-    head = whole < MAPPED_MIN ? malloc(whole) : map(whole);
-    if (!head) {
-        el_budget_give(account, whole);
+    head = size < MAPPED_MIN ? malloc(size)
+                             : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!head || head == MAP_FAILED) {
+        el_budget_give(account, size);
         return NULL;
     }
-    head->nbytes = whole;
+    head->nbytes = size;
     return head + 1;
 }
 
@@ -284,21 +279,17 @@ static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
     return context;
 }
 
-static void free_context(el_context_t *context)
-{
-    if (context->engine) {
-        context->engine->free(context);
-    } else {
-        el_context_deallocate(context);
-    }
-}
-
+/* Contexts, and buffers, which have no engine. */
 static void free_chain(el_context_t *chain)
 {
     while (chain) {
         el_context_t *next = chain->next;
 
-        free_context(chain);
+        if (chain->engine) {
+            chain->engine->free(chain);
+        } else {
+            el_context_deallocate(chain);
+        }
         chain = next;
     }
 }
@@ -369,7 +360,8 @@ static void keep(el_context_t *context)
     size_t nbytes = context->account.nbytes;
 
     if (!lock()) {
-        free_context(context);
+        context->next = NULL;
+        free_chain(context);
         return;
     }
     if (!fits(nbytes) && nbytes <= limit && full_age != age) {
@@ -430,43 +422,34 @@ typedef union {
 /* Smaller ones are not worth a key of their own. */
 #define BUFFER_BITS_MIN 13
 
-static buffer_t *make_buffer(uint32_t bits)
-{
-    el_account_t account = {0};
-    buffer_t *buffer;
-
-    if (!el_budget_take(&account, (size_t)1 << bits)) {
-        return NULL;
-    }
-    buffer = malloc((size_t)1 << bits);
-    if (!buffer) {
-        el_budget_give(&account, (size_t)1 << bits);
-        return NULL;
-    }
-    buffer->base = (el_context_t){.key = bits, .account = account};
-    return buffer;
-}
-
 void *el_pool_buffer_acquire(size_t nbytes, size_t *room)
 {
+    el_account_t account = {0};
     uint32_t bits = BUFFER_BITS_MIN;
     buffer_t *buffer;
+    size_t size;
 
     if (nbytes > SIZE_MAX / 4) {
         return NULL;
     }
-    while (((size_t)1 << bits) - sizeof(buffer_t) < nbytes) {
+    while (((size_t)1 << bits) - sizeof(*buffer) < nbytes) {
         bits++;
     }
+    size = (size_t)1 << bits;
     buffer = (buffer_t *)acquire_kept(NULL, bits);
     if (!buffer) {
-        evict_idle((size_t)1 << bits);
-        buffer = make_buffer(bits);
-        if (!buffer) {
+        evict_idle(size);
+        if (!el_budget_take(&account, size)) {
             return NULL;
         }
+        buffer = malloc(size);
+        if (!buffer) {
+            el_budget_give(&account, size);
+            return NULL;
+        }
+        buffer->base = (el_context_t){.key = bits, .account = account};
     }
-    *room = ((size_t)1 << bits) - sizeof(buffer_t);
+    *room = size - sizeof(*buffer);
     return buffer + 1;
 }
 

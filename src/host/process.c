@@ -75,7 +75,7 @@ bool el_thread_start(void *(*run)(void *of), void *of, pthread_t *thread)
     return error == 0;
 }
 
-/* As often the CPU is left to the holder, which needs microseconds, before this thread sleeps. */
+/* The CPU is left to the holder as often, which needs microseconds, before this thread sleeps. */
 #define YIELDS 8
 
 /* Nanoseconds of a sleep. */
@@ -95,25 +95,19 @@ bool el_lock_init(el_lock_t *lock)
     return made;
 }
 
-static void wait_a_little(unsigned turn)
-{
-    const struct timespec nap = {.tv_nsec = NAP};
-
-    if (turn < YIELDS) {
-        sched_yield();
-    } else {
-        nanosleep(&nap, NULL);
-    }
-}
-
 /* Waiting with a limit goes by the calendar in most systems, which may be set meanwhile. */
 bool el_lock_take(el_lock_t *lock, uint64_t usec, bool *died)
 {
+    const struct timespec nap = {.tv_nsec = NAP};
     int error = pthread_mutex_trylock(&lock->mutex);
     uint64_t until = error == EBUSY ? el_clock_usec() + usec : 0;
 
     for (unsigned turn = 0; error == EBUSY && el_clock_usec() < until; turn++) {
-        wait_a_little(turn);
+        if (turn < YIELDS) {
+            sched_yield();
+        } else {
+            nanosleep(&nap, NULL);
+        }
         error = pthread_mutex_trylock(&lock->mutex);
     }
     *died = error == EOWNERDEAD;

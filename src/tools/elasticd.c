@@ -247,16 +247,6 @@ static int code_of(size_t row)
     return rows[row].letter ? rows[row].letter : 256 + (int)row;
 }
 
-static const row_t *row_of(int code)
-{
-    for (size_t i = 0; i < ROWS; i++) {
-        if (code_of(i) == code) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
 /* getopt's tables: `letters` has room for two characters a row, `names` for one row more. */
 static void fill_tables(char *letters, struct option *names)
 {
@@ -335,9 +325,12 @@ static result_t options_read(int argc, char **argv, options_t *options)
     };
     fill_tables(letters, names);
     while ((code = getopt_long(argc, argv, letters, names, NULL)) != -1) {
-        const row_t *row = row_of(code);
+        const row_t *row = rows;
 
-        if (row == NULL) {
+        while (row < rows + ROWS && code_of((size_t)(row - rows)) != code) {
+            row++;
+        }
+        if (row == rows + ROWS) {
             return refuse();
         }
         if (code == 'h') {
@@ -566,15 +559,6 @@ static bool open_file(void)
     }
 }
 
-/* A priority above the servers': it is wanted most when they leave nothing. */
-static void set_priority(void)
-{
-    if (setpriority(PRIO_PROCESS, 0, self.options.nice) != 0
-        && (self.options.nice_given || errno != EACCES)) {
-        say(LOG_WARNING, "the priority cannot be set: %s", strerror(errno));
-    }
-}
-
 static bool write_pid_file(void)
 {
     int fd;
@@ -593,17 +577,6 @@ static bool write_pid_file(void)
         close(fd);
     }
     return good;
-}
-
-/* Signals are waited for, not caught: nothing is ever interrupted. */
-static void hold_signals(void)
-{
-    sigemptyset(&self.signals);
-    sigaddset(&self.signals, SIGTERM);
-    sigaddset(&self.signals, SIGINT);
-    sigaddset(&self.signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &self.signals, NULL);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 int main(int argc, char **argv)
@@ -625,14 +598,24 @@ int main(int argc, char **argv)
     if (!open_file()) {
         return EXIT_FAILURE;
     }
-    hold_signals();
+    /* Signals are waited for, not caught: nothing is ever interrupted. */
+    sigemptyset(&self.signals);
+    sigaddset(&self.signals, SIGTERM);
+    sigaddset(&self.signals, SIGINT);
+    sigaddset(&self.signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &self.signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
     /* The working directory stays: paths may be relative to it. */
     if (!self.options.foreground && daemon(1, 0) != 0) {
         fprintf(stderr, "elasticd: it cannot go to the background: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
     openlog("elasticd", LOG_PID, LOG_DAEMON);
-    set_priority();
+    /* A priority above the servers': elasticd is wanted most when they leave nothing. */
+    if (setpriority(PRIO_PROCESS, 0, self.options.nice) != 0
+        && (self.options.nice_given || errno != EACCES)) {
+        say(LOG_WARNING, "the priority cannot be set: %s", strerror(errno));
+    }
     if (!write_pid_file()) {
         return EXIT_FAILURE;
     }
