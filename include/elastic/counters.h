@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 /*
- * What is counted, in memory that all children share: the counters of the status page, tallies of
- * encoded bodies, and counts of each virtual host.
+ * Counters of the status page, tallies of encoded bodies, counts of each virtual host, and the last
+ * hour, in memory that all children share.
  *
  * They are kept in stripes, so that processes that count at the same time do not write to the same
  * cache line; `process`, the number of one, picks its stripe. Zeroed memory has counted nothing.
  * Lock-free; any process, any thread.
  */
 
-/* So many processes can count without sharing a cache line. A power of two. */
+/* Processes that can count without sharing a cache line. A power of two. */
 #define EL_COUNTER_STRIPES 32
 
 /* X(identifier, note, text for people): why a precompressed file was not sent. */
@@ -114,7 +114,7 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
 
 /*
  * CPU time of all encoding, µs: that of the sampled responses, scaled by their bytes to all.
- * Programs take it for a counter, so it never falls: where the estimate does, it is what it was
+ * Programs take it for a counter, so it never falls: if the estimate does, it is what it was
  * before.
  */
 uint64_t el_counters_cpu_usec(el_counters_t *counters);
@@ -154,10 +154,10 @@ typedef struct {
     bool encoded;
 } el_tally_series_info_t;
 
-/* What is counted of each series: responses, and the bytes of their bodies before and after. */
+/* Of each series: responses, and the bytes of their bodies before and after. */
 typedef enum { EL_TALLY_RESPONSES, EL_TALLY_IN, EL_TALLY_OUT, EL_TALLY_COUNTS } el_tally_count_t;
 
-/* What there is a histogram of, for each coding. */
+/* The histograms of each coding. */
 typedef enum {
     EL_TALLY_TIME, /* ns elapsed in the encoder; of bodies that were encoded */
     EL_TALLY_SIZE, /* bytes before */
@@ -196,10 +196,10 @@ typedef struct {
     uint64_t sum;
 } el_tally_total_t;
 
-/* What a series is of. */
+/* The coding of a series, and its engine. */
 const el_tally_series_info_t *el_tally_info(el_tally_series_t series);
 
-/* The series of `coding` by `engine`, or EL_TALLY_SERIES_COUNT where there is none. */
+/* The series of `coding` by `engine`, or EL_TALLY_SERIES_COUNT if there is none. */
 el_tally_series_t el_tally_find(el_coding_t coding, const char *engine);
 
 /* The EL_TALLY_BOUNDS upper bounds of a kind, the lowest first. */
@@ -221,9 +221,9 @@ void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t 
                    el_tally_total_t *total);
 
 /*
- * What is counted of each virtual host, for so many of them as there are slots; the others share
- * one more. The memory is of a fixed size, however many hosts a configuration has. A slot belongs
- * to the hash of a name, so that a host keeps its counts over a graceful restart.
+ * Counts of each virtual host that has a slot; the others share one more. The memory is of a fixed
+ * size, however many hosts a configuration has. A slot belongs to the hash of a name, so that a host
+ * keeps its counts over a graceful restart.
  */
 
 /*
@@ -292,7 +292,7 @@ typedef struct {
     _Atomic uint64_t position;
 } el_history_minute_t;
 
-/* What grows from a start on: time, bytes before and after encoding, CPU time; times in µs. */
+/* Sums from a start on: time, bytes before and after encoding, CPU time; times in µs. */
 enum { EL_PAST_TIME, EL_PAST_IN, EL_PAST_OUT, EL_PAST_CPU, EL_PAST_COUNTS };
 
 typedef struct {
@@ -301,7 +301,7 @@ typedef struct {
     _Atomic uint64_t before[EL_PAST_COUNTS]; /* from the start until then */
 } el_history_t;
 
-/* What a sample showed: shares of 0 … 1. */
+/* A sample: shares of 0 … 1. */
 typedef struct {
     double load;
     double position;
@@ -310,7 +310,7 @@ typedef struct {
 /* Adds a sample in `minute`, above 0. */
 void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point);
 
-/* The means of `minute`. False where there was no sample in it, or it is too long ago. */
+/* The means of `minute`. False if there was no sample in it, or it is too long ago. */
 bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point);
 
 /*

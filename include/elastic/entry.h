@@ -24,7 +24,7 @@
 /* Bytes of a keyed hash of what an entry was made from. */
 #define EL_NAME_HASH 16
 
-/* What is found by a name; it is a part of the name. */
+/* The kind of an entry; it is a part of the name. */
 typedef enum {
     EL_NAME_BODY = 1, /* the encoding of a body: found by the body */
     EL_NAME_FILE      /* that of a file: found by the file's numbers; never leaves this machine */
@@ -35,7 +35,7 @@ typedef struct {
     uint8_t hash[EL_NAME_HASH];
     uint8_t kind;        /* an el_name_kind_t */
     uint8_t coding;      /* an el_coding_t; EL_IDENTITY: of whatever was hashed, in no coding */
-    uint8_t pinned;      /* the level, where no other may be used; otherwise EL_NAME_ADAPTIVE */
+    uint8_t pinned;      /* the level, if no other may be used; otherwise EL_NAME_ADAPTIVE */
     uint8_t window_bits; /* of el_setup_t; 0: the engine's choice */
     uint8_t mem_level;
     uint8_t block_bits;
@@ -70,7 +70,7 @@ typedef struct {
 void el_entry_write(const el_name_t *name, const el_entry_t *entry, uint8_t *out);
 
 /*
- * Reads what el_entry_write() wrote under `name`. False where the `nbytes` are anything else:
+ * Reads what el_entry_write() wrote under `name`. False if the `nbytes` are anything else:
  * shorter, longer, of another version, with a wrong checksum or an impossible value; then `entry`
  * is zeroed. entry->data points into `bytes`.
  */
@@ -82,7 +82,7 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
  * this machine only, and while it runs.
  */
 
-/* What the kernel says of an open file. It has no gaps: equal bytes are equal numbers. */
+/* The kernel's numbers of an open file. It has no gaps: equal bytes are equal numbers. */
 typedef struct {
     uint64_t device;
     uint64_t inode;
@@ -95,12 +95,12 @@ typedef struct {
 _Static_assert(sizeof(el_file_id_t) == 48, "numbers without gaps");
 
 /*
- * Whether the next change of the file is certain to show in its numbers. `now_usec` is the clock's
+ * True if the next change of the file is certain to show in its numbers. `now_usec` is the clock's
  * time, in µs since 1970, at which they were read or before.
  *
  * Not where the file has changed within the last 40 seconds: clocks of file systems tick, some
  * every two seconds, and changes within a tick look the same; and what is written through a mapping
- * shows once only until the kernel writes the page back, which it does within 35 seconds. Where it
+ * shows once only until the kernel writes the page back, which it does within 35 seconds. If it
  * never does, el_file_is_in_memory(), nothing is ever certain. Not where the time of the last
  * change is a whole second: such a file system, an image that was made elsewhere for one, may not
  * keep it at all.
@@ -108,13 +108,12 @@ _Static_assert(sizeof(el_file_id_t) == 48, "numbers without gaps");
 bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec);
 
 /*
- * What comes again. Bodies: the sketch knows which paths give those that do, so that only those are
- * hashed; the doorkeeper knows what was seen once, so that only what is seen again gets a place in
- * a store. Encodings: the table of what is asked for often, and that a higher level would make
- * smaller.
+ * The sketch knows which paths give bodies that come again: only those are hashed. The doorkeeper
+ * knows which bodies were seen once: only one that is seen again gets a place in a store. The table
+ * of popular encodings has those that are asked for often and that a higher level would make smaller.
  *
  * All of it is in shared memory, of a fixed size, and forgets; zeroed, it knows nothing. Lock-free;
- * any process, any thread; no clock. Where two meet, what one of them noted may be lost.
+ * any process, any thread; no clock. If two meet, the note of one of them may be lost.
  */
 
 /*
@@ -164,7 +163,7 @@ typedef struct el_sketch {
     _Atomic uint32_t count[EL_SKETCH_ROWS][EL_SKETCH_COUNTS];
 } el_sketch_t;
 
-/* Where a body comes from; by el_sketch_key(). */
+/* If a body comes from; by el_sketch_key(). */
 typedef struct {
     uint64_t host;
     uint64_t path; /* on that host */
@@ -174,7 +173,7 @@ typedef struct {
 el_sketch_key_t el_sketch_key(const char *host, const char *path);
 
 /*
- * Whether a body of `key` is worth hashing. Where bodies were never the same, or too seldom, a
+ * True if a body of `key` is worth hashing. Where bodies were never the same, or too seldom, a
  * sample still is: `turn` is another number for each body, as a count of them.
  */
 bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn);
@@ -186,18 +185,17 @@ void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again);
 void el_sketch_reset(el_sketch_t *sketch);
 
 /*
- * What is asked for often: a table of kept encodings. What was asked for counts half after each
- * EL_POPULAR_HALF seconds. Where a set of the table is full, whatever is new takes one off the
- * count of the least of it, and its place when nothing is left of that: so names that are asked for
- * once displace no others.
+ * The table of popular encodings. A count is halved after each EL_POPULAR_HALF seconds. If a set of
+ * the table is full, a newcomer decrements its smallest count, and takes the place when that is 0:
+ * names that are asked for once displace no others.
  */
 
 /* Seconds after which what was counted counts half. */
 #define EL_POPULAR_HALF 60
 
 /*
- * So many times something is to have been asked for before it is taken: what is asked for less is
- * likely not to be asked for again, and its place among the kept encodings may be gone first.
+ * The least count of an encoding that is taken: one that is asked for less is likely not to be asked
+ * for again, or the store has dropped it by then.
  */
 #define EL_POPULAR_LEAST 4
 
@@ -234,7 +232,7 @@ typedef struct el_hot {
 void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now);
 
 /*
- * Takes what was asked for most of late, and at least EL_POPULAR_LEAST times. False where there is
+ * Takes what was asked for most of late, and at least EL_POPULAR_LEAST times. False if there is
  * nothing. What goes on being asked for is taken again after EL_POPULAR_AGAIN half-lives only:
  * improving it had no effect, perhaps because the store was busy, or has lost it since. Once it has
  * been forgotten, it counts anew.

@@ -52,12 +52,12 @@ typedef struct {
 /* The row of `coding`; NULL for EL_IDENTITY and for anything out of range. */
 const el_coding_info_t *el_coding_info(el_coding_t coding);
 
-/* Whether `coding` needs a dictionary that the client has. */
+/* True if `coding` needs a dictionary that the client has. */
 bool el_coding_needs_dictionary(el_coding_t coding);
 
 /*
  * The coding named by the `len` bytes at `name`, by token or alias, in any case of letters.
- * EL_IDENTITY where it is no coding of the table (also for the word "identity"), or one that needs
+ * EL_IDENTITY if it is no coding of the table (also for the word "identity"), or one that needs
  * a dictionary.
  */
 el_coding_t el_coding_find(const char *name, size_t len);
@@ -70,12 +70,12 @@ el_coding_t el_coding_find_any(const char *name, size_t len);
  * that the last one is the outermost. Takes that one off the first `*len` bytes of `list`: `name`
  * and `name_len` are its token, a view into the list, and `*len` the length of what is before it,
  * without the comma. Empty members and `identity`, which is no coding, are passed over. False, and
- * `*len` 0, where none is left.
+ * `*len` 0, if none is left.
  */
 bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len);
 
 /*
- * Whether a body whose first `len` bytes are at `data` is encoded, whatever its header says: they
+ * True if a body whose first `len` bytes are at `data` is encoded, whatever its header says: they
  * are the magic number of gzip (RFC 1952 §2.3.1) or of a zstd frame (RFC 8878 §3.1.1). No text
  * begins so.
  */
@@ -120,7 +120,7 @@ typedef struct {
 } el_accept_t;
 
 /*
- * Reads the `len` bytes at `line` (several fields joined by commas; NULL where the request has
+ * Reads the `len` bytes at `line` (several fields joined by commas; NULL if the request has
  * none) into `accept`.
  *
  * - No field, or an empty one: identity only.
@@ -136,11 +136,11 @@ void el_accept_parse(const char *line, size_t len, el_accept_t *accept);
 /*
  * The best coding for `accept` among the `count` codings at `order`, which is the server's order of
  * preference among equal weights. A coding that weighs less than identity is never chosen; at equal
- * weight the coding wins. EL_IDENTITY where none is acceptable or identity is preferred.
+ * weight the coding wins. EL_IDENTITY if none is acceptable or identity is preferred.
  */
 el_coding_t el_accept_choose(const el_accept_t *accept, const el_coding_t *order, size_t count);
 
-/* Whether the request takes `coding` at all (identity included). */
+/* True if the request takes `coding` at all (identity included). */
 bool el_accept_takes(const el_accept_t *accept, el_coding_t coding);
 
 // Media types (RFC 9110 §8.3.1) and the patterns of ElasticTypes: text/html, text/*,
@@ -157,25 +157,25 @@ typedef struct {
 } el_mediatype_t;
 
 /*
- * Reads a Content-Type's value, with or without parameters, which are not looked at. False where it
+ * Reads a Content-Type's value, with or without parameters, which are not looked at. False if it
  * is NULL or does not begin with a type.
  */
 bool el_mediatype_read(const char *value, el_mediatype_t *type);
 
 /*
- * Reads a pattern: type "/" subtype, both tokens of RFC 9110 §5.6.2, where the subtype may be "*"
- * or "*+suffix", and both may be "*". False where the text is none.
+ * Reads a pattern: type "/" subtype, both tokens of RFC 9110 §5.6.2, if the subtype may be "*"
+ * or "*+suffix", and both may be "*". False if the text is none.
  */
 bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern);
 
-/* Whether `type` matches `pattern`. Letters match in any case. */
+/* True if `type` matches `pattern`. Letters match in any case. */
 bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *type);
 
 /* The patterns that are compressed where the configuration names none, and their number. */
 extern const el_mediatype_t el_mediatype_defaults[];
 extern const size_t el_mediatype_defaults_count;
 
-/* Whether one of them matches the type that a Content-Type's value, or NULL, begins with. */
+/* True if one of them matches the type that a Content-Type's value, or NULL, begins with. */
 bool el_mediatype_is_default(const char *value);
 
 /*
@@ -192,12 +192,12 @@ bool el_mediatype_is_default(const char *value);
 bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes);
 
 /*
- * Reads a String (§3.3.3) into `text`, without its quotes and escapes, and with a NUL. False where
+ * Reads a String (§3.3.3) into `text`, without its quotes and escapes, and with a NUL. False if
  * the field is none, or with the NUL takes more than `room`, 1 or more; then `text` is "".
  */
 bool el_structured_string(const char *field, char *text, size_t room);
 
-/* Whether a String can hold the text: printable ASCII. */
+/* True if a String can hold the text: printable ASCII. */
 bool el_structured_can_hold(const char *text);
 
 /* A Dictionary (§3.2) that is written into a piece of memory. */
@@ -245,9 +245,9 @@ typedef struct {
 } el_cache_control_t;
 
 /*
- * What the field's value says, all lines of it joined by commas. Names are compared without regard
- * to case; of two durations the shorter one counts, and one that is no number is 0, so that a
- * response is never kept for longer than was meant.
+ * Reads the field's value, all lines of it joined by commas. Names are compared without regard to
+ * case. Of two durations the shorter one counts, and one that is no number is 0: a response is never
+ * kept for longer than was meant.
  */
 el_cache_control_t el_cache_control_parse(const char *field);
 

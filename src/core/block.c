@@ -119,7 +119,7 @@ uint64_t el_state_due(const el_state_t *state)
 }
 
 /*
- * The position's word that a sample begins with; false where the claim has run out. In this order:
+ * The position's word that a sample begins with; false if the claim has run out. In this order:
  * what ends the claim after the look at next_sample also sets the position, or begins with the
  * position that this sample leaves.
  */
@@ -145,7 +145,7 @@ static bool move(el_state_t *state, uint64_t word, el_control_state_t next)
 
 /*
  * The load since `last`, without what improving kept encodings took, which gives way to everything
- * else: it is no reason to compress less. False where it is not determined.
+ * else: it is no reason to compress less. False if it is not determined.
  */
 static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
                       const el_state_inputs_t *inputs, double *busy)
@@ -221,7 +221,7 @@ void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_
         || !move(state, word, el_position_scale(position->control, config->top))) {
         return;
     }
-    /* What a controller of its own remembers would be of long ago. */
+    /* The memory of the own controller would be of long ago. */
     el_snapshot_clear(&state->last_checksum);
     atomic_store(&state->price, EL_STATE_NO_PRICE);
     atomic_store(&state->surge, 0);

@@ -24,7 +24,7 @@ static bool has_codings(const el_demand_t *demand)
     return demand->order_count + demand->env_removed > 0;
 }
 
-/* The resource and the server may rule out a coding, whatever the client accepts. NONE: neither does. */
+/* The reason of the resource or the server against any coding, whatever the client accepts. */
 static el_reason_t rule_out_resource(const el_facts_t *facts)
 {
     if (facts->resource.has_encoding) {
@@ -121,7 +121,7 @@ static el_decision_t negotiate(const el_facts_t *facts)
     if (!facts->moment.may_be_cached && el_decide_is_bypassed(facts)) {
         return refuse(EL_REASON_BYPASS, vary);
     }
-    /* That one is left to the filter behind. Between equals the first in the chain wins. */
+    /* The filter behind has a better coding. Between equals the first in the chain wins. */
     if (demand->q_behind > demand->accept.q[coding]) {
         return refuse(EL_REASON_NOT_ACCEPTABLE, vary);
     }

@@ -148,7 +148,7 @@ bool el_dictionary_pattern_match(const char *pattern, const char *path, const ch
     return !query || matches((part_t){query + 1, query + strlen(query)}, text);
 }
 
-/* What an entry's text begins with; the number is the version. */
+/* The beginning of an entry's text; the number is the version. */
 #define TITLE "elastic-dictionary 1\n"
 
 /* The last line, before its number. */

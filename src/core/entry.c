@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-/* What an entry begins with; the number is the layout's version. */
+/* The beginning of an entry; the number is the layout's version. */
 static const uint8_t magic[8] = {'e', 'l', 'e', 'n', 't', 'r', 'y', 1};
 
-/* Where the head has what; numbers are little endian. */
+/* If the head has what; numbers are little endian. */
 enum {
     AT_MAGIC = 0,
     AT_SUM = 8, /* of the name, and of all that follows */
@@ -139,8 +139,8 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
 #define USEC_PER_SEC 1000000
 
 /*
- * What is changed through a mapping shows at the first write to a page only, until the kernel has
- * written the page back: when it is 30 s old, at the next of looks that are 5 s apart, by default.
+ * Changes through a mapping show at the first write to a page only, until the kernel has written the
+ * page back: when it is 30 s old, at the next of looks that are 5 s apart, by default.
  */
 #define WRITTEN_BACK_USEC (40 * USEC_PER_SEC)
 
@@ -163,7 +163,7 @@ bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec)
 #define INDEX_BITS 21
 _Static_assert(EL_DOORKEEPER_BITS == 1u << INDEX_BITS, "an index reaches each bit");
 
-/* As many as 64 bits have indexes. */
+/* 64 bits have three indexes. */
 #define PROBES 3
 
 static bool has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
@@ -232,7 +232,7 @@ void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
  */
 #define WORTH 32
 
-/* So many bodies of a path are hashed before it is judged. */
+/* Bodies of a path that are hashed before it is judged. */
 #define KNOWN_PATH 16
 
 /* And of a host, of whose paths the next is then expected to be like the others. */
@@ -322,7 +322,7 @@ static void learn(_Atomic uint32_t *word, bool again)
         count.hashed /= 2;
         count.again /= 2;
     }
-    /* Where another thread was faster, one lesson is lost. */
+    /* If another thread was faster, one lesson is lost. */
     atomic_compare_exchange_strong_explicit(word, &before, count.hashed << 16 | count.again,
                                             memory_order_relaxed, memory_order_relaxed);
 }

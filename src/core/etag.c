@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What mod_deflate's INFLATE appends, and so this project's. */
+/* The suffix of mod_deflate's INFLATE, and so of this project's. */
 #define DECODED "-gunzip"
 
 static bool starts_weak(const char *text)
@@ -13,7 +13,7 @@ static bool starts_weak(const char *text)
     return text[0] == 'W' && text[1] == '/';
 }
 
-/* The quoted part of `text`, its quotes included, and its length; NULL where it is not a tag. */
+/* The quoted part of `text`, its quotes included, and its length; NULL if it is not a tag. */
 static const char *quoted_part(const char *text, size_t *len)
 {
     const char *quoted = starts_weak(text) ? text + 2 : text;

@@ -129,7 +129,7 @@ size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_H
     return len + EL_DICTIONARY_HASH;
 }
 
-/* What is left of the line. */
+/* The rest of the line. */
 typedef struct {
     const char *at;
     const char *end;
@@ -434,7 +434,7 @@ bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *typ
            && subtype_matches(pattern, type);
 }
 
-/* Whether `value` begins with the type of `pattern` and a slash. */
+/* True if `value` begins with the type of `pattern` and a slash. */
 static bool has_type_of(const el_mediatype_t *pattern, const char *value)
 {
     const char *type = pattern->type;
@@ -477,8 +477,8 @@ typedef struct {
 } text_t;
 
 /*
- * Finds an item between two `mark`s in the field. Only spaces may be around it (§4.2), no tabs. False
- * if it is none.
+ * Finds an item between two `mark`s in the field. Only spaces may be around it (§4.2), no tabs.
+ * False if it is none.
  */
 static bool find_item(const char *field, char mark, text_t *item)
 {
@@ -495,7 +495,7 @@ static bool find_item(const char *field, char mark, text_t *item)
     return true;
 }
 
-/* Base64 (RFC 4648 §4). Bits that are no part of a byte must be 0: equal bytes have one spelling. */
+/* Base64 (RFC 4648 §4). Bits behind the last byte must be 0: equal bytes have one spelling. */
 static bool decode(text_t text, uint8_t *bytes, size_t nbytes)
 {
     static const char alphabet[] =
@@ -673,8 +673,8 @@ typedef struct {
 } directive_t;
 
 /*
- * Takes the next directive off the field, and what else there is before the next comma. False at the
- * field's end.
+ * Takes the next directive off the field, and what else there is before the next comma. False at
+ * the field's end.
  */
 static bool next_directive(const char **field, directive_t *directive)
 {

@@ -133,7 +133,7 @@ uint64_t el_in_flight_nbytes(const el_in_flight_t *held)
 #define COUNT_BITS 8
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
 
-/* So many make the longest pause; there is nothing to count beyond it. */
+/* The longest pause is reached by then; there is nothing to count beyond it. */
 #define COUNT_MOST 16
 
 static uint64_t length_of(uint64_t count)

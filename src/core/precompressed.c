@@ -25,7 +25,7 @@ typedef struct {
     uint64_t body; /* bytes of the frames that did: never more than the original has */
 } zstd_walk_t;
 
-/* The next bytes, 4 or fewer, as a number. False where they are not at hand. */
+/* The next bytes, 4 or fewer, as a number. False if they are not at hand. */
 static bool zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number)
 {
     const el_precompressed_t *file = walk->file;
@@ -178,7 +178,7 @@ el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
 
 /* --- verdicts */
 
-/* So many bits at the end of a verdict's word are the verdict. */
+/* The lowest bits of a verdict's word are the verdict. */
 #define VERDICT_BITS UINT64_C(15)
 _Static_assert(EL_PRECOMPRESSED_FAULTS_COUNT < 15, "a verdict has room, and none is a zero word");
 

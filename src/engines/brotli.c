@@ -286,7 +286,7 @@ const el_engine_t el_engine_brotli = {
 /* The blocks that the library has at a time while it prepares a dictionary, and one more. */
 #define DCB_BLOCKS 4
 
-/* What a dictionary is prepared to. The library points into these bytes. */
+/* A prepared dictionary. The library points into these bytes. */
 typedef struct {
     BrotliEncoderPreparedDictionary *dictionary;
     el_account_t *account;

@@ -74,7 +74,7 @@ el_cost_t el_engine_cost(const el_plan_t *plan)
 size_t el_engine_bound(size_t nbytes)
 {
     /*
-     * Where nothing can be saved each library stores: 5 bytes for each block of deflate, of which
+     * If nothing can be saved each library stores: 5 bytes for each block of deflate, of which
      * the smallest has 4 KB (zlib with the least memory); brotli and zstd need less. Beyond that,
      * headers, trailers, and an empty block at the end.
      */

@@ -48,7 +48,7 @@ static bool is_counted(const el_account_t *account)
     return held && !account->idle && (account->of_request || !only_requests);
 }
 
-/* False where it is refused. */
+/* False if it is refused. */
 static bool count(const el_account_t *account, size_t nbytes)
 {
     if (!is_counted(account)) {
@@ -115,7 +115,7 @@ bool el_budget_take_refusal(void)
 #define MAPPED_MIN ((size_t)64 * 1024)
 #endif
 
-/* What a block begins with. */
+/* The head of a block. */
 typedef union {
     size_t nbytes; /* with this */
     max_align_t align;
@@ -230,7 +230,7 @@ static _Atomic size_t whole = SIZE_MAX;
 static _Atomic bool one_thread; /* of this process encodes */
 static _Atomic unsigned age;
 
-/* False where another holds the lock for all of the tries. */
+/* False if another holds the lock for all of the tries. */
 static bool lock(void)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -255,7 +255,7 @@ static el_context_t **list_of(const el_engine_t *engine, uint32_t key)
 }
 
 /*
- * The youngest of that engine and key, which is no longer kept; NULL where there is none, or it may
+ * The youngest of that engine and key, which is no longer kept; NULL if there is none, or it may
  * not be used.
  */
 static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
@@ -337,9 +337,9 @@ static bool fits(size_t nbytes)
 }
 
 /*
- * What a single thread keeps is idle while it works with something else. Where that is new and both
- * are above the limit, what is kept goes: a few hundred such processes are a matter of gigabytes.
- * Threads would only take from each other what the next is about to ask for.
+ * Frees what a process of one thread keeps, if that and a new piece together are above the limit: it
+ * is idle while the thread works with the new one, and a few hundred such processes are a matter of
+ * gigabytes. Threads would only take from each other what the next is about to ask for.
  */
 static void evict_idle(size_t nbytes)
 {
@@ -350,7 +350,7 @@ static void evict_idle(size_t nbytes)
 }
 
 /*
- * Keeps it, where that is within the limit. Where it is not at once, then after all has gone that
+ * Keeps it, if that is within the limit. If it is not at once, then after all has gone that
  * nobody asked for in this age or the last; that is looked for once in an age.
  */
 static void keep(el_context_t *context)
@@ -413,7 +413,7 @@ void el_pool_release(el_context_t *context)
     }
 }
 
-/* What a buffer begins with; its data follows at the same alignment that malloc() gives. */
+/* The head of a buffer; its data follows, aligned as malloc() does. */
 typedef union {
     el_context_t base; /* without an engine; its key is log2 of the whole buffer's bytes */
     max_align_t align;

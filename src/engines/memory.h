@@ -5,9 +5,12 @@
 #include "elastic/lockfree.h"
 
 /*
- * What this process's bodies in flight may hold: accounts of contexts, decodings and buffers, which
- * are counted together with those of all other processes, and memory that is charged to them. What
- * the pool keeps idle is not in flight. Any thread; an account is used by one thread at a time.
+ * The memory of encoders and decoders: a budget for bodies in flight, and the pool of contexts and
+ * buffers.
+ *
+ * Contexts, decodings and buffers have accounts, which the budget counts together with those of all
+ * other processes. Those that the pool keeps idle are not in flight. Any thread; an account is used by
+ * one thread at a time.
  */
 
 /*
@@ -18,19 +21,19 @@
  */
 void el_budget_open(el_in_flight_t *held, uint64_t most, bool only_requests);
 
-/* Charges `nbytes` to an account. False, where it may not: then nothing has changed. */
+/* Charges `nbytes` to an account. False, if it may not: then nothing has changed. */
 bool el_budget_take(el_account_t *account, size_t nbytes);
 
 /* Takes `nbytes` off the account. */
 void el_budget_give(el_account_t *account, size_t nbytes);
 
-/* What was idle is in use again. False, where it may not: then it stays idle. */
+/* An idle account is in use again. False, if it may not: then it stays idle. */
 bool el_budget_wake(el_account_t *account);
 
-/* What was in use is idle. */
+/* An account that was in use is idle. */
 void el_budget_rest(el_account_t *account);
 
-/* Whether something was refused in this thread since the last call. */
+/* True if something was refused in this thread since the last call. */
 bool el_budget_take_refusal(void);
 
 /*
@@ -42,7 +45,7 @@ bool el_budget_take_refusal(void);
 
 /*
  * Memory of at least `nbytes`, aligned as malloc() does, of any content, charged to the
- * el_account_t `account`; NULL where it is short. This and the next function are what libraries
+ * el_account_t `account`; NULL if it is short. This and the next function are what libraries
  * call that are handed an allocator.
  */
 void *el_memory_acquire(void *account, size_t nbytes);
@@ -52,7 +55,7 @@ void el_memory_release(void *account, void *memory);
 
 /*
  * Zeroed memory of `nbytes` for a structure that begins with an el_context_t, charged to its
- * account; NULL where it is short.
+ * account; NULL if it is short.
  */
 void *el_context_allocate(size_t nbytes);
 
@@ -69,12 +72,12 @@ void el_memory_trim(void);
  * What was released last is acquired first: its pages are still in the CPU's caches. What is kept
  * has a limit, and what has not been asked for in a while is freed. All functions may be called
  * from any thread, and from a signal handler as far as malloc() may; none waits for another for
- * more than some microseconds. Where the pool stays busy for longer, contexts and buffers are made
+ * more than some microseconds. If the pool stays busy for longer, contexts and buffers are made
  * anew, and freed when they are released.
  */
 
 /*
- * A context of the plan's engine, kept or new, that was reset to the plan's setup; NULL where
+ * A context of the plan's engine, kept or new, that was reset to the plan's setup; NULL if
  * memory is short, or bodies in flight may hold no more (engines/budget.h). The caller owns it, and
  * releases it in whatever state it is in.
  */

@@ -12,7 +12,7 @@
 
 #define LEAST_WINDOW_BITS 9 /* zlib encodes with no smaller one */
 
-/* What zlib looks ahead (its MIN_LOOKAHEAD): a window holds it beside a body. */
+/* zlib's MIN_LOOKAHEAD: a window holds it beside a body. */
 #define LOOKAHEAD 262
 
 /* zlib's default for a full window: twice as large tables take more time, and save nothing. */
@@ -192,7 +192,7 @@ const el_engine_t el_engine_zlib = {
     .free = zlib_free,
 };
 
-/* What a gzip member begins with (RFC 1952 §2.3.1). */
+/* The beginning of a gzip member (RFC 1952 §2.3.1). */
 static const uint8_t magic[] = {0x1f, 0x8b};
 
 struct el_decoding {

@@ -56,8 +56,8 @@
 #define BLOCKS_END ((uint64_t)256 * 1024)
 #define LENGTH_COUNTS (4 * BLOCKS_END)
 /*
- * Four segments arrive together. A body of up to 16 KB is seldom more, and is one block; of a larger
- * one that promises no more, the first block is the only one that ends early. With 24 KB a fifth of
+ * Four segments arrive together. A body of up to 16 KB is seldom more, and is one block; of a
+ * larger one that promises no more, only the first block ends early. With 24 KB a fifth of
  * all responses of five segments and more had no text before their end; 10 KB would cost 0.2 % of
  * all bytes for one response in a hundred.
  */
@@ -72,7 +72,7 @@
 #define DCZ_BLOCK_FIRST ((uint64_t)8 * 1024)
 #define DCZ_AT_ONCE ((uint64_t)2 * 1448)
 
-/* Where the blocks of a body end. */
+/* If the blocks of a body end. */
 typedef struct {
     uint64_t size;    /* of the body; 0: does not count */
     uint64_t at_once; /* encoded bytes of a body that are worth no further block */
@@ -332,7 +332,7 @@ static ZSTD_compressionParameters dcz_tables(size_t nbytes, int level)
     return tables;
 }
 
-/* What a dictionary is prepared to. */
+/* A prepared dictionary. */
 typedef struct {
     const ZSTD_CDict *dictionary;        /* within the workspace */
     _Alignas(max_align_t) uint8_t workspace[];
@@ -472,8 +472,8 @@ static el_decoding_t *unzstd_open(el_account_t *account)
 }
 
 /*
- * A frame may go on with `byte`. The library knows formats of its own time before RFC 8878, too, and
- * notices late that a body is in none.
+ * A frame may go on with `byte`. The library knows formats of its own time before RFC 8878, too,
+ * and notices late that a body is in none.
  */
 static bool is_frames(unzstd_t *unzstd, uint8_t byte)
 {

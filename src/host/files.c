@@ -175,7 +175,7 @@ bool el_position_file_write(el_position_file_t *file, const el_position_t *posit
             return false;
         }
     }
-    /* What somebody has added would make the next elasticd take it for another's file. */
+    /* If somebody has added bytes, the next elasticd would take it for another's file. */
     if (ftruncate(file->fd, EL_POSITION_SIZE) != 0) {
         return false;
     }

@@ -23,7 +23,7 @@
 
 #define LOOK_AGAIN_USEC UINT64_C(10000000)
 
-/* Reads up to `size` bytes from the beginning; 0 where that fails, and errno says why. */
+/* Reads up to `size` bytes from the beginning; 0 if that fails, and errno says why. */
 static size_t read_from(int fd, char *text, size_t size)
 {
     size_t len = 0;
@@ -171,7 +171,7 @@ static void find_limit(el_machine_t *machine, unsigned version, folder_t *folder
     } while (el_cgroup_parent(at.path, at.base));
 }
 
-/* Keeps the path of a file as one that a signal may be read from; false where it is not there. */
+/* Keeps the path of a file as one that a signal may be read from; false if it is not there. */
 static bool offer(el_machine_t *machine, el_machine_file_t file, const char *folder,
                   const char *name)
 {
@@ -214,7 +214,7 @@ static void look_at_version_2(el_machine_t *machine)
         return;
     }
     narrow_mask(machine, own.path, "cpuset.cpus.effective");
-    /* Where version 1 has the controller, this hierarchy has no limits. */
+    /* If version 1 has the controller, this hierarchy has no limits. */
     if (machine->facts.cgroups == 0) {
         limiting = own;
         find_limit(machine, 2, &limiting);

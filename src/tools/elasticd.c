@@ -39,7 +39,7 @@ typedef struct {
     bool show;         /* print what the file says, and end */
 } options_t;
 
-/* What is to be done next. */
+/* The command line asks to… */
 typedef enum { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG } result_t;
 
 #define FILE_DEFAULT "/run/elastic/elastic.position"
@@ -53,7 +53,7 @@ typedef enum { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG } result_t;
 
 typedef struct row row_t;
 
-/* Reads `text` into the options; false where it is not what the row allows. */
+/* Reads `text` into the options; false if it is not what the row allows. */
 typedef bool reader_t(const row_t *row, const char *text, options_t *options);
 
 /* An option. The help text, getopt's tables and the refusals follow from its row. */
@@ -241,7 +241,7 @@ static const row_t rows[] = {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* What getopt_long() gives for a row: its letter, or a number beyond all letters. */
+/* The code of a row for getopt_long(): its letter, or a number beyond all letters. */
 static int code_of(size_t row)
 {
     return rows[row].letter ? rows[row].letter : 256 + (int)row;
@@ -283,7 +283,7 @@ static void print_help(void)
          "Signals: TERM and INT end it, HUP makes it look at the machine's limits again.");
 }
 
-/* What only shows when all was read. */
+/* Checks that need all options. */
 static bool fit_together(options_t *options)
 {
     if (options->control.low >= options->control.high) {
@@ -433,7 +433,7 @@ static void note_sampling(bool good, const char *path)
     }
 }
 
-/* Samples, controls and publishes. Where there is no load to go by, the file becomes stale. */
+/* Samples, controls and publishes. If there is no load to go by, the file becomes stale. */
 static void tick(uint64_t now)
 {
     el_reading_t *before = &self.readings[self.newest];
@@ -461,7 +461,7 @@ static void tick(uint64_t now)
     publish(false);
 }
 
-/* Waits for a signal until `due`; 0 where none came. */
+/* Waits for a signal until `due`; 0 if none came. */
 static int wait_until(uint64_t due)
 {
     uint64_t now = el_clock_usec();
@@ -524,7 +524,7 @@ static int show(void)
     return verdict == EL_POSITION_GOOD ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* The position to begin with: where the one before has left off, if there was one. */
+/* The position to begin with: if the one before has left off, if there was one. */
 static void take_over(void)
 {
     el_position_t left = {0};
