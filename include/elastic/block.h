@@ -140,8 +140,8 @@ typedef struct el_cache_state {
 _Static_assert(sizeof(el_cache_state_t) <= 1 << 20, "the memory that was promised");
 
 /*
- * The counter of stores under `name`: a process that has a copy of the entry sees by it whether that
- * is still the same.
+ * The counter of stores under `name`: a process that has a copy of the entry sees by it whether
+ * that is still the same.
  */
 _Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_t *name);
 

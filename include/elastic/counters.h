@@ -222,8 +222,8 @@ void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t 
 
 /*
  * Counts of each virtual host that has a slot; the others share one more. The memory is of a fixed
- * size, however many hosts a configuration has. A slot belongs to the hash of a name, so that a host
- * keeps its counts over a graceful restart.
+ * size, however many hosts a configuration has. A slot belongs to the hash of a name, so that a
+ * host keeps its counts over a graceful restart.
  */
 
 /*

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The encoder… */
+/* An operation of the encoder, which… */
 typedef enum {
     EL_RUN,   /* takes it; output may come later */
     EL_FLUSH, /* and writes all that a decoder needs to decode the input so far */
@@ -43,8 +43,9 @@ typedef struct el_context el_context_t;
 typedef struct el_dictionary el_dictionary_t;
 
 /*
- * Keys of three running size ratios, by which dictionaries are judged: of the page with a dictionary,
- * of all pages that the dictionary is for, and of the page without one. 0: none is kept.
+ * Keys of three running size ratios, by which dictionaries are judged: of the page with a
+ * dictionary, of all pages that the dictionary is for, and of the page without one. 0: none is
+ * kept.
  */
 enum { EL_SHARE_PAGE, EL_SHARE_RULE, EL_SHARE_PLAIN, EL_SHARES };
 
@@ -173,9 +174,9 @@ typedef enum {
     EL_DECODE_NEED_INPUT, /* all input taken, and all that was decoded of it written */
     EL_DECODE_FULL,       /* the output is full: call again with room, and the rest of the input */
     /*
-     * The input that was taken is a whole body, its checksums hold. Bytes that are left of the input do not
-     * belong to it. If none are, a step with more input may find that the body goes on: gzip has
-     * members (RFC 1952 §2.2), zstd frames (RFC 8878 §3).
+     * The input that was taken is a whole body, its checksums hold. Bytes that are left of the
+     * input do not belong to it. If none are, a step with more input may find that the body goes
+     * on: gzip has members (RFC 1952 §2.2), zstd frames (RFC 8878 §3).
      */
     EL_DECODE_ENDED,
     /* From here on only close() may follow. */

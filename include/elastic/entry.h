@@ -110,7 +110,8 @@ bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec);
 /*
  * The sketch knows which paths give bodies that come again: only those are hashed. The doorkeeper
  * knows which bodies were seen once: only one that is seen again gets a place in a store. The table
- * of popular encodings has those that are asked for often and that a higher level would make smaller.
+ * of popular encodings has those that are asked for often and that a higher level would make
+ * smaller.
  *
  * All of it is in shared memory, of a fixed size, and forgets; zeroed, it knows nothing. Lock-free;
  * any process, any thread; no clock. If two meet, the note of one of them may be lost.
@@ -194,8 +195,8 @@ void el_sketch_reset(el_sketch_t *sketch);
 #define EL_POPULAR_HALF 60
 
 /*
- * The least count of an encoding that is taken: one that is asked for less is likely not to be asked
- * for again, or the store has dropped it by then.
+ * The least count of an encoding that is taken: one that is asked for less is likely not to be
+ * asked for again, or the store has dropped it by then.
  */
 #define EL_POPULAR_LEAST 4
 

@@ -246,8 +246,8 @@ typedef struct {
 
 /*
  * Reads the field's value, all lines of it joined by commas. Names are compared without regard to
- * case. Of two durations the shorter one counts, and one that is no number is 0: a response is never
- * kept for longer than was meant.
+ * case. Of two durations the shorter one counts, and one that is no number is 0: a response is
+ * never kept for longer than was meant.
  */
 el_cache_control_t el_cache_control_parse(const char *field);
 

@@ -38,8 +38,8 @@ bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *che
 void el_snapshot_clear(_Atomic uint64_t *checksum);
 
 /*
- * The memory of bodies in flight, of all processes of a server together: a sum, and the share of each
- * process, so that a killed one does not count for ever.
+ * The memory of bodies in flight, of all processes of a server together: a sum, and the share of
+ * each process, so that a killed one does not count for ever.
  */
 
 /*
@@ -103,12 +103,12 @@ typedef enum {
     EL_PAUSE_TRIAL /* the pause is over: this caller tries it, and says how that ended */
 } el_pause_state_t;
 
-/* Names a call to the two functions below. */
+/* A call, for the two functions below. */
 typedef uint64_t el_pause_ticket_t;
 
 /*
- * Says what to do at `now`. After a pause, one caller gets EL_PAUSE_TRIAL. While nothing is heard of its
- * trial, the next pause lasts, as if it had failed.
+ * Says what to do at `now`. After a pause, one caller gets EL_PAUSE_TRIAL. While nothing is heard
+ * of its trial, the next pause lasts, as if it had failed.
  */
 el_pause_state_t el_pause_at(el_pause_t *pause, uint64_t now, el_pause_ticket_t *ticket);
 

@@ -1,6 +1,7 @@
 /*
  * Judges a precompressed file: browsers must be able to decode it, and to as many bytes as the file
- * has in whose place it is sent. It is not decoded: the numbers that the formats write down are read.
+ * has in whose place it is sent. It is not decoded: the numbers that the formats write down are
+ * read.
  *
  * Pure, but for the verdicts in memory that all children share: lock-free; any process, any thread.
  */

@@ -139,8 +139,8 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
 #define USEC_PER_SEC 1000000
 
 /*
- * Changes through a mapping show at the first write to a page only, until the kernel has written the
- * page back: when it is 30 s old, at the next of looks that are 5 s apart, by default.
+ * Changes through a mapping show at the first write to a page only, until the kernel has written
+ * the page back: when it is 30 s old, at the next of looks that are 5 s apart, by default.
  */
 #define WRITTEN_BACK_USEC (40 * USEC_PER_SEC)
 

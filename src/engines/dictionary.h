@@ -12,8 +12,8 @@
 #include "elastic/engine.h"
 
 /*
- * A dictionary serves as often in place of one for another level before that is prepared: to prepare
- * it takes as long as some bodies, and many a last release is asked for only now and then.
+ * A dictionary serves as often in place of one for another level before that is prepared: to
+ * prepare it takes as long as some bodies, and many a last release is asked for only now and then.
  */
 #define EL_DICTIONARY_STANDS 8
 

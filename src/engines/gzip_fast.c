@@ -18,23 +18,7 @@ typedef struct {
     struct isal_zstream z;
 } isal_context_t;
 
-/*
- * A body has fewer symbols than bytes; a block of more than 64 K symbols gains nothing, as the
- * library's own default says.
- */
-static uint32_t tables_nbytes(uint32_t key)
-{
-    static const uint32_t nbytes[ISAL_DEF_MAX_LEVEL + 1][3] = {
-        {0, 0, 0},
-        {ISAL_DEF_LVL1_SMALL, ISAL_DEF_LVL1_MEDIUM, ISAL_DEF_LVL1_LARGE},
-        {ISAL_DEF_LVL2_SMALL, ISAL_DEF_LVL2_MEDIUM, ISAL_DEF_LVL2_LARGE},
-        {ISAL_DEF_LVL3_SMALL, ISAL_DEF_LVL3_MEDIUM, ISAL_DEF_LVL3_LARGE},
-    };
-
-    return nbytes[key >> 8][key & 0xff];
-}
-
-/* The level, and how many symbols there may be: 16 K, 32 K or 64 K. */
+/* The level, and the most symbols of a block: 16 K, 32 K or 64 K. */
 static uint32_t isal_key(const el_setup_t *setup)
 {
     unsigned size_class = el_memory_class(setup->size_hint);
@@ -45,12 +29,23 @@ static uint32_t isal_key(const el_setup_t *setup)
 
 static el_context_t *isal_create(const el_setup_t *setup)
 {
+    /*
+     * A body has fewer symbols than bytes; a block of more than 64 K symbols gains nothing, as the
+     * library's own default says.
+     */
+    static const uint32_t nbytes[ISAL_DEF_MAX_LEVEL + 1][3] = {
+        {0, 0, 0},
+        {ISAL_DEF_LVL1_SMALL, ISAL_DEF_LVL1_MEDIUM, ISAL_DEF_LVL1_LARGE},
+        {ISAL_DEF_LVL2_SMALL, ISAL_DEF_LVL2_MEDIUM, ISAL_DEF_LVL2_LARGE},
+        {ISAL_DEF_LVL3_SMALL, ISAL_DEF_LVL3_MEDIUM, ISAL_DEF_LVL3_LARGE},
+    };
     isal_context_t *context = el_context_allocate(sizeof(*context));
+    uint32_t key = isal_key(setup);
 
     if (!context) {
         return NULL;
     }
-    context->tables_nbytes = tables_nbytes(isal_key(setup));
+    context->tables_nbytes = nbytes[key >> 8][key & 0xff];
     if (context->tables_nbytes) {
         context->tables = el_memory_acquire(&context->base.account, context->tables_nbytes);
         if (!context->tables) {
@@ -192,19 +187,16 @@ static uint32_t libdeflate_key(const el_setup_t *setup)
 #define CHAINS_NBYTES (440 * 1024)
 #define TREES_NBYTES (8800 * 1024)
 
-static size_t compressor_nbytes(int level)
-{
-    return level < 2 ? TABLE_NBYTES : level < 10 ? CHAINS_NBYTES : TREES_NBYTES;
-}
-
 static el_context_t *libdeflate_create(const el_setup_t *setup)
 {
     libdeflate_context_t *context = el_context_allocate(sizeof(*context));
+    size_t nbytes = setup->level < 2 ? TABLE_NBYTES : setup->level < 10 ? CHAINS_NBYTES
+                                                                       : TREES_NBYTES;
 
     if (!context) {
         return NULL;
     }
-    if (el_budget_take(&context->base.account, compressor_nbytes(setup->level))) {
+    if (el_budget_take(&context->base.account, nbytes)) {
         context->compressor = libdeflate_alloc_compressor(setup->level);
     }
     if (!context->compressor) {

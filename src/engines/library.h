@@ -13,8 +13,8 @@ extern const el_engine_t el_engine_dcb, el_engine_dcz;
 extern const el_decoder_t el_decoder_zlib, el_decoder_brotli, el_decoder_zstd;
 
 /*
- * The costs of each level of each engine, from its lowest level on, by size class. costs.c is made by
- * scripts/measure-setups.
+ * The costs of each level of each engine, from its lowest level on, by size class. costs.c is made
+ * by scripts/measure-setups.
  */
 extern const el_cost_t el_costs_zlib[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_isal[][EL_SIZE_CLASSES];

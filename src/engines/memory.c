@@ -337,9 +337,9 @@ static bool fits(size_t nbytes)
 }
 
 /*
- * Frees what a process of one thread keeps, if that and a new piece together are above the limit: it
- * is idle while the thread works with the new one, and a few hundred such processes are a matter of
- * gigabytes. Threads would only take from each other what the next is about to ask for.
+ * Frees what a process of one thread keeps, if that and a new piece together are above the limit:
+ * it is idle while the thread works with the new one, and a few hundred such processes are a matter
+ * of gigabytes. Threads would only take from each other what the next is about to ask for.
  */
 static void evict_idle(size_t nbytes)
 {

@@ -9,8 +9,8 @@
  * buffers.
  *
  * Contexts, decodings and buffers have accounts, which the budget counts together with those of all
- * other processes. Those that the pool keeps idle are not in flight. Any thread; an account is used by
- * one thread at a time.
+ * other processes. Those that the pool keeps idle are not in flight. Any thread; an account is used
+ * by one thread at a time.
  */
 
 /*

@@ -39,7 +39,7 @@ typedef struct {
     bool show;         /* print what the file says, and end */
 } options_t;
 
-/* The command line asks to… */
+/* The next step after the command line. */
 typedef enum { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG } result_t;
 
 #define FILE_DEFAULT "/run/elastic/elastic.position"
