@@ -120,9 +120,8 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
 uint64_t el_counters_cpu_usec(el_counters_t *counters);
 
 /*
- * Tallies of encoded bodies for whoever watches the server: by coding and what made the encoding,
- * how many there were and their bytes; by coding alone, how long encoding took and the sizes
- * before, in classes that never change. They only grow.
+ * Tallies of encoded bodies for monitoring: by coding and maker, their number and bytes; by coding
+ * alone, histograms of time and size in classes that never change. They only grow.
  */
 
 /* X(identifier, coding, who made it, whether that was by encoding the body): the series. */
@@ -275,11 +274,8 @@ static inline void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned
 uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count);
 
 /*
- * The last hour by minutes, load and position, and what was counted before today: for a page that
- * somebody looks at now and then.
- *
- * In shared memory. One caller at a time adds, whoever takes a sample; two that meet lose a part of
- * a minute. Readers never wait. Zeroed memory has no history. Any thread; no clock.
+ * The load and the position of the last hour by minutes, and the counts before today, for the
+ * status page. The process that samples adds; two that meet lose a part of a minute.
  */
 
 #define EL_HISTORY_MINUTES 60

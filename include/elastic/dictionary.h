@@ -141,13 +141,9 @@ bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *d
 bool el_dictionary_origin_secure(const char *origin);
 
 /*
- * Ratios: bytes after by bytes before, for each of a number of keys: what dictionaries leave of
- * pages, and what pages become without one (shared/costs.h).
- *
- * A table of weighted means that forget: of the keys that share a place, the one with the least
- * weight is replaced.
- *
- * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
+ * Ratios: running means of bytes after by bytes before, with dictionaries and without, by key. Of
+ * the keys that share a place, the one with the least weight is replaced. Nobody waits: two writers
+ * that meet lose one measurement.
  */
 
 /*

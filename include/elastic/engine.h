@@ -1,11 +1,9 @@
 /*
- * Engines and decoders: tables of functions for each compression library, through which all others
- * use it.
+ * Engines and decoders: the tables of functions of each compression library.
  *
- * An engine encodes by contexts: a context has the library's memory, and is created once and reset
- * for each body, because at 1 KB creating it costs five times the encoding. It is used by one
- * thread at a time; engines keep no state outside of their contexts. Contexts come from the pool
- * (engines/pool.h), which keeps them from one body to the next.
+ * An engine encodes by contexts. A context has the library's memory; the pool (engines/memory.h)
+ * keeps it from one body to the next, because at 1 KB creating it costs five times the encoding. It
+ * is used by one thread at a time; engines keep no other state.
  */
 #ifndef ELASTIC_ENGINE_H
 #define ELASTIC_ENGINE_H
@@ -62,7 +60,7 @@ typedef struct {
 
 /*
  * The memory of a context, a decoding or a buffer: whatever it is made of is charged to its account
- * (engines/budget.h). Zeroed, an account of nothing.
+ * (engines/memory.h). Zeroed, an account of nothing.
  */
 typedef struct {
     size_t nbytes;

@@ -146,13 +146,10 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
 void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper);
 
 /*
- * The sketch. Hashing is a small part of encoding, but a page that is never the same twice must not
- * pay for it.
- *
- * For each key there are two counts, of bodies that were hashed and of those among them that had
- * been seen before, in a table of a fixed size. Keys may share a count; each has two, and the one
- * that fewer share is believed. Counts are halved as they grow, so that what changed is learnt
- * anew.
+ * The sketch: a page that is never the same twice must not pay for hashing. It counts for each key
+ * the bodies that were hashed, and those among them that had been seen before. Keys may share a
+ * count; each has two, and the one that fewer share is believed. Counts are halved as they grow, so
+ * that changes are learnt.
  */
 
 /* Counts of each row, a power of two: 128 KB in all. */

@@ -12,13 +12,8 @@
 #include <stdint.h>
 
 /*
- * Content codings (RFC 9110 §8.4.1): the one table of their names and levels, the lists of
- * Content-Encoding, and what an encoded body begins with.
- *
- * A coding that is known here may still lack an engine in this build: ask engine.h. Everything else
- * (Accept-Encoding, tags, precompressed files, directives, status) reads its names from this table.
- *
- * All functions are pure and may be called from any thread.
+ * Content codings (RFC 9110 §8.4.1). This table has all of their names and levels; this build may
+ * still lack an engine for one of them.
  */
 
 typedef enum {
@@ -96,15 +91,9 @@ size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_H
                           uint8_t out[EL_DICTIONARY_HEAD]);
 
 /*
- * Accept-Encoding (RFC 9110 §12.5.3): a field value -> the weight of every coding.
- *
- * One pass over the text, whatever it holds: time grows linearly with its length and no memory is
- * allocated, so that a hostile line of 64 KB costs no more than its bytes.
- */
-
-/*
- * Weights are twice the thousandths that a qvalue can express (q=1 is 2000, q=0.001 is 2), which
- * leaves room for one value between a refusal and the least weight that a request can write.
+ * Accept-Encoding (RFC 9110 §12.5.3). Weights are twice the thousandths of a qvalue (q=1 is 2000,
+ * q=0.001 is 2), which leaves room for one value between a refusal and the least that a request can
+ * write. One pass over the text: a hostile line of 64 KB costs no more than its bytes.
  */
 #define EL_Q_ONE 2000
 
@@ -145,8 +134,6 @@ bool el_accept_takes(const el_accept_t *accept, el_coding_t coding);
 
 // Media types (RFC 9110 §8.3.1) and the patterns of ElasticTypes: text/html, text/*,
 // application/*+json.
-//
-// Pure; any thread.
 
 /* The two names of a type or of a pattern: views into the text that they were read from. */
 typedef struct {
@@ -179,13 +166,8 @@ extern const size_t el_mediatype_defaults_count;
 bool el_mediatype_is_default(const char *value);
 
 /*
- * Structured fields (RFC 9651): the few types that compression dictionaries and ElasticExplain
- * need.
- *
- * Parsing is strict: what is not exactly one item of the type, and the spaces around it, is none.
- * So is an item with parameters, which no field read here gives a meaning.
- *
- * Pure; any thread.
+ * Structured fields (RFC 9651): the types that dictionaries and ElasticExplain need. Parsing is
+ * strict: a field is one item of the type, without parameters, and spaces around it.
  */
 
 /* Reads a Byte Sequence (§3.3.5) of exactly `nbytes` into `bytes`. False: the field is none. */
@@ -229,12 +211,7 @@ void el_structured_param_string(el_structured_writer_t *writer, const char *key,
  */
 void el_structured_add_words(el_structured_writer_t *writer, const char *key, const char *words);
 
-/*
- * Cache-Control of a response (RFC 9111 §5.2.2): who may keep it, and for how long a browser may
- * use what it kept.
- *
- * Pure; any thread.
- */
+/* Cache-Control of a response (RFC 9111 §5.2.2): who may keep it, and for how long. */
 
 typedef struct {
     bool no_store;

@@ -1,8 +1,6 @@
 /*
- * Memory that several processes share, used without a lock: structures that are written and read as
- * a whole, sums of what processes hold, and pauses after failures. Nobody waits.
- *
- * Any process, any thread; no clock: times are passed in.
+ * Memory that several processes share, used without a lock: snapshots, sums of what processes hold,
+ * and pauses after failures. Nobody waits. Any process, any thread; times are passed in.
  */
 #ifndef ELASTIC_LOCKFREE_H
 #define ELASTIC_LOCKFREE_H

@@ -57,7 +57,7 @@ typedef struct {
 
 /*
  * Decodes `body` and encodes it by `plan`, whose engine may be of another coding: `*nbytes`, in a
- * buffer of the pool (engines/pool.h), which the caller releases. NULL if it is not what it
+ * buffer of the pool (engines/memory.h), which the caller releases. NULL if it is not what it
  * says, the engine failed, or memory is short.
  */
 uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbytes);

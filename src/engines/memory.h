@@ -66,19 +66,16 @@ void el_context_deallocate(el_context_t *context);
 void el_memory_trim(void);
 
 /*
- * The pool: contexts and buffers that are kept from one body to the next, one pool for each
- * process.
- *
- * What was released last is acquired first: its pages are still in the CPU's caches. What is kept
- * has a limit, and what has not been asked for in a while is freed. All functions may be called
- * from any thread, and from a signal handler as far as malloc() may; none waits for another for
- * more than some microseconds. If the pool stays busy for longer, contexts and buffers are made
- * anew, and freed when they are released.
+ * The pool of this process: contexts and buffers that are kept from one body to the next, up to a
+ * limit, and freed if nobody asks for them in a while. The last one released is acquired first: its
+ * pages are still in the CPU's caches. All functions may be called from any thread, and from a
+ * signal handler as far as malloc() may. None waits for more than some microseconds: if the pool
+ * stays busy, contexts and buffers are made anew, and freed when they are released.
  */
 
 /*
  * A context of the plan's engine, kept or new, that was reset to the plan's setup; NULL if
- * memory is short, or bodies in flight may hold no more (engines/budget.h). The caller owns it, and
+ * memory is short, or bodies in flight may hold no more. The caller owns it, and
  * releases it in whatever state it is in.
  */
 el_context_t *el_pool_acquire(const el_plan_t *plan);
