@@ -452,7 +452,11 @@ bool el_mediatype_is_default(const char *value)
     const el_mediatype_t *pattern = el_mediatype_defaults;
     char first;
 
-    value = value ? value + strspn(value, " \t") : "";
+    value = value ? value : "";
+    /* Not by strspn(): a call takes longer than this loop, which most often ends at once. */
+    while (el_text_is_space(*value)) {
+        value++;
+    }
     first = el_text_lower(*value);
     for (size_t run = 0; run < sizeof(rows_of_type); pattern += rows_of_type[run++]) {
         if (first == *pattern->type && has_type_of(pattern, value)) {
