@@ -12,13 +12,11 @@
 #include "elastic/cost.h"
 #include "elastic/counters.h"
 #include "elastic/entry.h"
-#include "elastic/history.h"
 #include "elastic/load.h"
 #include "elastic/lockfree.h"
-#include "elastic/popular.h"
 #include "elastic/position.h"
 #include "elastic/precompressed.h"
-#include "elastic/ratio.h"
+#include "elastic/dictionary.h"
 
 /*
  * The controller's state: the position, the last sample, and the right to take the next one.
@@ -37,10 +35,10 @@
 /* No sample was taken yet. */
 #define EL_STATE_NO_LOAD UINT64_MAX
 
-/* What sets the position: this httpd's own controller, or the file that elasticd writes. */
+/* The source of the position: this httpd's own controller, or the file that elasticd writes. */
 typedef enum { EL_SOURCE_UNKNOWN, EL_SOURCE_FILE, EL_SOURCE_OWN } el_source_t;
 
-/* What one sample leaves to the next. 24 KB. */
+/* The state that one sample leaves to the next. 24 KB. */
 typedef struct {
     el_reading_t reading;
     el_control_memory_t memory;
@@ -66,12 +64,13 @@ typedef struct el_state {
     _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t: lockfree.h */
 } el_state_t;
 
-/* What a sample goes by. */
+/* The readings and counts of a sample. */
 typedef struct {
     const el_load_signals_t *signals;
     const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
     const el_reading_t *reading;
     const el_counters_t *counters;
+    const el_tally_t *tally;
 } el_state_inputs_t;
 
 /* The position now; lock-free, any thread. */
@@ -86,7 +85,7 @@ uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, ui
                         uint64_t interval);
 
 /*
- * Wins the right to sample, where one is due at `now` for `generation`: true for one caller among
+ * Wins the right to sample, if one is due at `now` for `generation`: true for one caller among
  * all processes and threads, and `*claim` is then the proof that el_state_commit() asks for.
  */
 bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64_t interval,
@@ -104,7 +103,7 @@ uint64_t el_state_due(const el_state_t *state);
 
 /*
  * Takes the winner's sample: computes the load against the last reading, keeps this one as the
- * last, and moves the position by `config`. Returns whether the load was determined. Where the
+ * last, and moves the position by `config`. Returns whether the load was determined. If the
  * claim has run out (a later one was won, or new bounds were adopted), nothing changes, and the
  * return is false. Takes 30 KB of stack.
  */
@@ -119,19 +118,16 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
 void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_t *config,
                      const el_position_t *position);
 
-/* Stores what sets the position; true where that has changed, and so is worth a line in the log. */
+/* Stores what sets the position; true if that has changed, and so is worth a line in the log. */
 bool el_state_note_source(el_state_t *state, el_source_t source);
 
-/* Stores whether the last sample failed; true where that has changed, as above. */
+/* Stores whether the last sample failed; true if that has changed, as above. */
 bool el_state_note_sampling(el_state_t *state, bool failed);
 
-/* Names share counts of changes: where another one changes, a copy is taken anew for nothing. */
+/* Names share counts of changes: if another one changes, a copy is taken anew for nothing. */
 #define EL_CACHE_CHANGES 1024u
 
-/*
- * What all children share of the store of encodings, beside the store itself. Any process, any
- * thread.
- */
+/* Shared by all children, beside the store of encodings itself. Any process, any thread. */
 typedef struct el_cache_state {
     el_doorkeeper_t doorkeeper;
     el_sketch_t sketch;
@@ -144,12 +140,12 @@ typedef struct el_cache_state {
 _Static_assert(sizeof(el_cache_state_t) <= 1 << 20, "the memory that was promised");
 
 /*
- * What counts how often the entry of `name` was stored: whoever has a copy of it sees by that
- * whether it is still the same.
+ * The counter of stores under `name`: a process that has a copy of the entry sees by it whether
+ * that is still the same.
  */
 _Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_t *name);
 
-/* Whether a fault may be logged at `now`, a second: true for one caller within a minute. */
+/* True if a fault may be logged at `now`, a second: true for one caller within a minute. */
 bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
@@ -175,13 +171,13 @@ typedef struct {
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_vhosts_t vhosts;       /* what is counted of each virtual host */
     el_precompressed_verdicts_t precompressed; /* files that were looked into */
-    el_in_flight_t busy;      /* encoders in use: bodies, where the name says bytes */
+    el_in_flight_t busy;      /* encoders in use: bodies, if the name says bytes */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */
 void el_block_init(el_block_t *block, el_control_state_t control, uint64_t now);
 
-/* Whether the block was made by this layout. */
+/* True if the block was made by this layout. */
 bool el_block_valid(const el_block_t *block);
 
 /*

@@ -16,7 +16,7 @@
 #ifndef ELASTIC_COST_H
 #define ELASTIC_COST_H
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

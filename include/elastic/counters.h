@@ -1,24 +1,25 @@
-/*
- * What is counted, in memory that all children share: the counters of the status page, tallies of
- * encoded bodies, and counts of each virtual host.
- *
- * They are kept in stripes, so that processes that count at the same time do not write to the same
- * cache line; `process`, the number of one, picks its stripe. Zeroed memory has counted nothing.
- * Lock-free; any process, any thread.
- */
 #ifndef ELASTIC_COUNTERS_H
 #define ELASTIC_COUNTERS_H
 
-#include "elastic/coding.h"
 #include "elastic/decide.h"
 #include "elastic/dictionary.h"
+#include "elastic/http.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many processes can count without sharing a cache line. A power of two. */
+/*
+ * Counters of the status page, tallies of encoded bodies, counts of each virtual host, and the last
+ * hour, in memory that all children share.
+ *
+ * They are kept in stripes, so that processes that count at the same time do not write to the same
+ * cache line; `process`, the number of one, picks its stripe. Zeroed memory has counted nothing.
+ * Lock-free; any process, any thread.
+ */
+
+/* Processes that can count without sharing a cache line. A power of two. */
 #define EL_COUNTER_STRIPES 32
 
 /* X(identifier, note, text for people): why a precompressed file was not sent. */
@@ -113,15 +114,14 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
 
 /*
  * CPU time of all encoding, µs: that of the sampled responses, scaled by their bytes to all.
- * Programs take it for a counter, so it never falls: where the estimate does, it is what it was
+ * Programs take it for a counter, so it never falls: if the estimate does, it is what it was
  * before.
  */
 uint64_t el_counters_cpu_usec(el_counters_t *counters);
 
 /*
- * Tallies of encoded bodies for whoever watches the server: by coding and what made the encoding,
- * how many there were and their bytes; by coding alone, how long encoding took and the sizes
- * before, in classes that never change. They only grow.
+ * Tallies of encoded bodies for monitoring: by coding and maker, their number and bytes; by coding
+ * alone, histograms of time and size in classes that never change. They only grow.
  */
 
 /* X(identifier, coding, who made it, whether that was by encoding the body): the series. */
@@ -153,10 +153,10 @@ typedef struct {
     bool encoded;
 } el_tally_series_info_t;
 
-/* What is counted of each series: responses, and the bytes of their bodies before and after. */
+/* Of each series: responses, and the bytes of their bodies before and after. */
 typedef enum { EL_TALLY_RESPONSES, EL_TALLY_IN, EL_TALLY_OUT, EL_TALLY_COUNTS } el_tally_count_t;
 
-/* What there is a histogram of, for each coding. */
+/* The histograms of each coding. */
 typedef enum {
     EL_TALLY_TIME, /* ns elapsed in the encoder; of bodies that were encoded */
     EL_TALLY_SIZE, /* bytes before */
@@ -195,10 +195,10 @@ typedef struct {
     uint64_t sum;
 } el_tally_total_t;
 
-/* What a series is of. */
+/* The coding of a series, and its engine. */
 const el_tally_series_info_t *el_tally_info(el_tally_series_t series);
 
-/* The series of `coding` by `engine`, or EL_TALLY_SERIES_COUNT where there is none. */
+/* The series of `coding` by `engine`, or EL_TALLY_SERIES_COUNT if there is none. */
 el_tally_series_t el_tally_find(el_coding_t coding, const char *engine);
 
 /* The EL_TALLY_BOUNDS upper bounds of a kind, the lowest first. */
@@ -211,15 +211,18 @@ double el_tally_scale(el_tally_kind_t kind);
 void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
                   const el_tally_body_t *body);
 
+/* Responses whose body was encoded for them, without those from the cache or a file. */
+uint64_t el_tally_encoded(const el_tally_t *tally);
+
 /* The sums over all stripes. */
 uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tally_count_t which);
 void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t kind,
                    el_tally_total_t *total);
 
 /*
- * What is counted of each virtual host, for so many of them as there are slots; the others share
- * one more. The memory is of a fixed size, however many hosts a configuration has. A slot belongs
- * to the hash of a name, so that a host keeps its counts over a graceful restart.
+ * Counts of each virtual host that has a slot; the others share one more. The memory is of a fixed
+ * size, however many hosts a configuration has. A slot belongs to the hash of a name, so that a
+ * host keeps its counts over a graceful restart.
  */
 
 /*
@@ -269,5 +272,47 @@ static inline void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned
 
 /* The sum of a count over all stripes. */
 uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count);
+
+/*
+ * The load and the position of the last hour by minutes, and the counts before today, for the
+ * status page. The process that samples adds; two that meet lose a part of a minute.
+ */
+
+#define EL_HISTORY_MINUTES 60
+
+/* The sums of a minute's samples, in millionths. */
+typedef struct {
+    _Atomic uint64_t minute; /* which one, of any clock; 0: none */
+    _Atomic uint64_t samples;
+    _Atomic uint64_t load;
+    _Atomic uint64_t position;
+} el_history_minute_t;
+
+/* Sums from a start on: time, bytes before and after encoding, CPU time; times in µs. */
+enum { EL_PAST_TIME, EL_PAST_IN, EL_PAST_OUT, EL_PAST_CPU, EL_PAST_COUNTS };
+
+typedef struct {
+    el_history_minute_t minute[EL_HISTORY_MINUTES];
+    _Atomic uint64_t day;                    /* the last one that began; 0: none */
+    _Atomic uint64_t before[EL_PAST_COUNTS]; /* from the start until then */
+} el_history_t;
+
+/* A sample: shares of 0 … 1. */
+typedef struct {
+    double load;
+    double position;
+} el_history_point_t;
+
+/* Adds a sample in `minute`, above 0. */
+void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point);
+
+/* The means of `minute`. False if there was no sample in it, or it is too long ago. */
+bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point);
+
+/*
+ * Begins `day`, above 0, unless it has begun; `counts` are of the day that ends. The first day has
+ * what was counted from the start on.
+ */
+void el_history_begin(el_history_t *history, uint64_t day, const uint64_t counts[EL_PAST_COUNTS]);
 
 #endif

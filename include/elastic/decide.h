@@ -10,7 +10,7 @@
 #ifndef ELASTIC_DECIDE_H
 #define ELASTIC_DECIDE_H
 
-#include "elastic/accept.h"
+#include "elastic/http.h"
 #include "elastic/engine.h"
 
 /* X(identifier, note, what it means to the one who reads the log) */
@@ -48,7 +48,7 @@ const char *el_reason_text(el_reason_t reason);
 /* The resource: the response, and what the configuration says of it, whoever asks. */
 typedef struct {
     int status;
-    bool enabled;           /* false where Elastic is Off */
+    bool enabled;           /* false if Elastic is Off */
     bool type_listed;       /* the media type is in ElasticTypes */
     bool has_encoding;      /* a Content-Encoding other than identity, or a body that begins so */
     bool has_content_range;
@@ -104,7 +104,7 @@ typedef struct {
 el_decision_t el_decide(const el_facts_t *facts);
 
 /*
- * Whether ElasticBypass forbids to encode the body. A client that refuses identity gets its coding.
+ * True if ElasticBypass forbids to encode the body. A client that refuses identity gets its coding.
  */
 bool el_decide_is_bypassed(const el_facts_t *facts);
 

@@ -1,23 +1,21 @@
 /*
- * Engines and decoders: tables of functions for each compression library, through which all others
- * use it.
+ * Engines and decoders: the tables of functions of each compression library.
  *
- * An engine encodes by contexts: a context has the library's memory, and is created once and reset
- * for each body, because at 1 KB creating it costs five times the encoding. It is used by one
- * thread at a time; engines keep no state outside of their contexts. Contexts come from the pool
- * (engines/pool.h), which keeps them from one body to the next.
+ * An engine encodes by contexts. A context has the library's memory; the pool (engines/memory.h)
+ * keeps it from one body to the next, because at 1 KB creating it costs five times the encoding. It
+ * is used by one thread at a time; engines keep no other state.
  */
 #ifndef ELASTIC_ENGINE_H
 #define ELASTIC_ENGINE_H
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 #include "elastic/cost.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the encoder does with its input. */
+/* An operation of the encoder, which… */
 typedef enum {
     EL_RUN,   /* takes it; output may come later */
     EL_FLUSH, /* and writes all that a decoder needs to decode the input so far */
@@ -43,9 +41,9 @@ typedef struct el_context el_context_t;
 typedef struct el_dictionary el_dictionary_t;
 
 /*
- * What becomes of pages where there are dictionaries is kept by numbers, in ten-thousandths of what
- * is expected without one: of the dictionary-compressed bodies from one page, of those from all
- * pages that a dictionary is for, and of the page without a dictionary. 0: not kept.
+ * Keys of three running size ratios, by which dictionaries are judged: of the page with a
+ * dictionary, of all pages that the dictionary is for, and of the page without one. 0: none is
+ * kept.
  */
 enum { EL_SHARE_PAGE, EL_SHARE_RULE, EL_SHARE_PLAIN, EL_SHARES };
 
@@ -55,14 +53,14 @@ typedef struct {
     int window_bits;    /* log2 of the window's bytes: gzip 9 … 15, br 10 … 24 */
     int mem_level;      /* gzip: zlib's memLevel, 1 … 9 */
     int block_bits;     /* br: log2 of the largest input block's bytes, 16 … 24 */
-    uint64_t size_hint; /* the body's length in bytes, where it is known: then it is the length */
+    uint64_t size_hint; /* the body's length in bytes, if it is known: then it is the length */
     const el_dictionary_t *dictionary; /* the engine's, which outlives the body; NULL: none */
     uint32_t shares[EL_SHARES];        /* of the page; no engine reads them */
 } el_setup_t;
 
 /*
  * The memory of a context, a decoding or a buffer: whatever it is made of is charged to its account
- * (engines/budget.h). Zeroed, an account of nothing.
+ * (engines/memory.h). Zeroed, an account of nothing.
  */
 typedef struct {
     size_t nbytes;
@@ -117,12 +115,12 @@ struct el_engine {
 
     /*
      * A new context of the setup's key, to be reset before use, with an account of all that it has
-     * and will have. NULL where memory is short.
+     * and will have. NULL if memory is short.
      */
     el_context_t *(*create)(const el_setup_t *setup);
 
     /*
-     * Starts a body, in whatever state the last one was left. False where memory is short or the
+     * Starts a body, in whatever state the last one was left. False if memory is short or the
      * library refuses the setup: the context may only be freed.
      */
     bool (*reset)(el_context_t *context, const el_setup_t *setup);
@@ -136,7 +134,7 @@ struct el_engine {
 
     /*
      * Encodes a whole body in one call, right after reset(). EL_STEP_MORE: the output is too small
-     * and the body is lost. NULL where it would be no different from step() with EL_FINISH.
+     * and the body is lost. NULL if it would be no different from step() with EL_FINISH.
      */
     el_step_t (*encode)(el_context_t *context, el_span_t *span);
 
@@ -144,8 +142,8 @@ struct el_engine {
     void (*free)(el_context_t *context);
 
     /*
-     * Where the coding needs a dictionary, otherwise NULL: fills in `prepared` from the
-     * dictionary's `bytes`, which it copies, for its level, with memory of its account. False where
+     * If the coding needs a dictionary, otherwise NULL: fills in `prepared` from the
+     * dictionary's `bytes`, which it copies, for its level, with memory of its account. False if
      * that is short; then there is none.
      */
     bool (*prepare)(el_dictionary_t *dictionary, const uint8_t *bytes);
@@ -160,7 +158,7 @@ struct el_engine {
 
 /* An engine and a setup for a body. */
 typedef struct {
-    const el_engine_t *engine; /* NULL where this build has none for the coding */
+    const el_engine_t *engine; /* NULL if this build has none for the coding */
     el_setup_t setup;          /* its level is the engine's own */
 } el_plan_t;
 
@@ -174,9 +172,9 @@ typedef enum {
     EL_DECODE_NEED_INPUT, /* all input taken, and all that was decoded of it written */
     EL_DECODE_FULL,       /* the output is full: call again with room, and the rest of the input */
     /*
-     * What was taken is a whole body, its checksums hold. Bytes that are left of the input do not
-     * belong to it. Where none are, a step with more input may find that the body goes on: gzip has
-     * members (RFC 1952 §2.2), zstd frames (RFC 8878 §3).
+     * The input that was taken is a whole body, its checksums hold. Bytes that are left of the
+     * input do not belong to it. If none are, a step with more input may find that the body goes
+     * on: gzip has members (RFC 1952 §2.2), zstd frames (RFC 8878 §3).
      */
     EL_DECODE_ENDED,
     /* From here on only close() may follow. */
@@ -192,7 +190,7 @@ typedef struct {
     el_coding_t coding;
 
     /*
-     * A new decoding, whose memory is charged to `account`, which outlives it. NULL where memory is
+     * A new decoding, whose memory is charged to `account`, which outlives it. NULL if memory is
      * short. The caller owns it and calls close().
      */
     el_decoding_t *(*open)(el_account_t *account);

@@ -3,8 +3,8 @@
  * WebDAV's If.
  *
  * A dynamic coding's tag is the identity's with a suffix before the closing quote: "x" -> "x-gzip".
- * Where the identity's tag is known, a tag with a suffix names an encoding if the rest is that tag.
- * Where it is not known, a suffix is taken off only from tags as httpd makes them: a script may
+ * If the identity's tag is known, a tag with a suffix names an encoding if the rest is that tag.
+ * If it is not known, a suffix is taken off only from tags as httpd makes them: a script may
  * have a page with the tag "home-br" of its own.
  *
  * Pure; any thread; the caller owns every buffer.
@@ -12,9 +12,9 @@
 #ifndef ELASTIC_ETAG_H
 #define ELASTIC_ETAG_H
 
-#include "elastic/accept.h"
+#include "elastic/http.h"
 
-/* What ElasticETag makes of a tag when the body is encoded. */
+/* ElasticETag: the tag of an encoded body. */
 typedef enum {
     EL_ETAG_WEAK,   /* W/"x-gzip": levels vary, so two such bodies may differ in their bytes */
     EL_ETAG_SUFFIX, /* "x-gzip"; a weak tag stays weak */
@@ -27,7 +27,7 @@ typedef enum {
 
 /*
  * Writes the tag of `coding` made from the identity's `tag` into `out`, which has `size` bytes.
- * False, and an empty string, where the mode removes it. A tag that is not quoted is no tag: it is
+ * False, and an empty string, if the mode removes it. A tag that is not quoted is no tag: it is
  * copied unchanged. `size` must be at least strlen(tag) + EL_ETAG_GROWTH.
  */
 bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, char *out,
@@ -53,19 +53,19 @@ typedef struct {
 bool el_etag_next(const char **cursor, el_etag_t *tag);
 
 /*
- * Whether `tag` and the zero-terminated `other` are the same by weak comparison (RFC 9110
+ * True if `tag` and the zero-terminated `other` are the same by weak comparison (RFC 9110
  * §8.8.3.2).
  */
 bool el_etag_same(const el_etag_t *tag, const char *other);
 
 /*
- * Where `tag` has the suffix of a coding: that coding, and in `base` the quoted part's length
- * without suffix and closing quote, counted from the opening quote. EL_IDENTITY where it has none.
+ * The coding whose suffix `tag` has, and in `base` the quoted part's length without suffix and
+ * closing quote, counted from the opening quote. EL_IDENTITY if it has none.
  */
 el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base);
 
 /*
- * Whether the `len` bytes of `text`, a tag's without quotes, look as those that httpd makes for
+ * True if the `len` bytes of `text`, a tag's without quotes, look as those that httpd makes for
  * files (FileETag): numbers in hexadecimal digits with dashes between them, one of which is as
  * long as a time or a hash; or a digest. Nobody writes such a tag by hand.
  */
@@ -78,7 +78,7 @@ typedef struct {
     bool strong;  /* el_etag_bases(): strong ones alone, for If-Match, whose comparison is strong */
 } el_etag_rule_t;
 
-/* Whether `tag` is made from `current` by the rule, by weak comparison. */
+/* True if `tag` is made from `current` by the rule, by weak comparison. */
 bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_etag_rule_t *rule);
 
 /*
@@ -91,7 +91,7 @@ size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, si
 
 /*
  * The member of `list` that names the representation whose identity has the tag `current`:
- * `current` itself, which is preferred, or one that is made from it. False where there is none.
+ * `current` itself, which is preferred, or one that is made from it. False if there is none.
  */
 bool el_etag_named(const char *list, const char *current, const el_etag_rule_t *rule,
                    el_etag_t *named);

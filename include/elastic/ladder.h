@@ -10,7 +10,7 @@
 #ifndef ELASTIC_LADDER_H
 #define ELASTIC_LADDER_H
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 #include "elastic/cost.h"
 
 #include <stdbool.h>

@@ -1,8 +1,6 @@
 /*
- * Memory that several processes share, used without a lock: structures that are written and read as
- * a whole, sums of what processes hold, and pauses after failures. Nobody waits.
- *
- * Any process, any thread; no clock: times are passed in.
+ * Memory that several processes share, used without a lock: snapshots, sums of what processes hold,
+ * and pauses after failures. Nobody waits. Any process, any thread; times are passed in.
  */
 #ifndef ELASTIC_LOCKFREE_H
 #define ELASTIC_LOCKFREE_H
@@ -28,7 +26,7 @@ void el_snapshot_write(_Atomic uint64_t *words, _Atomic uint64_t *checksum, cons
                        size_t nbytes);
 
 /*
- * Copies `nbytes` to `data`. False where they are not what one writer wrote, or where nothing was
+ * Copies `nbytes` to `data`. False if they are not what one writer wrote, or where nothing was
  * written since the memory was zeroed or cleared; `data` is then zeros.
  */
 bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *checksum, void *data,
@@ -38,14 +36,13 @@ bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *che
 void el_snapshot_clear(_Atomic uint64_t *checksum);
 
 /*
- * What bodies in flight hold, of all processes of a server together: a sum, and what each process
- * has of it, so that what a killed one held does not count for ever.
+ * The memory of bodies in flight, of all processes of a server together: a sum, and the share of
+ * each process, so that a killed one does not count for ever.
  */
 
 /*
- * So many processes are told apart, with 16 bytes each: four times httpd's default limit of
- * prefork, because those of the generations before may still be there. Further ones only count in
- * the sum.
+ * Processes that are told apart, with 16 bytes each: four times httpd's default limit of prefork,
+ * because those of the generations before may still be there. Further ones only count in the sum.
  */
 #define EL_IN_FLIGHT_PROCESSES 1024
 
@@ -57,13 +54,13 @@ typedef struct {
 
 /* Zeroed, nobody holds anything. */
 typedef struct {
-    _Atomic int64_t nbytes; /* of all; where a process was killed while it counted, off by that */
+    _Atomic int64_t nbytes; /* of all; if a process was killed while it counted, off by that */
     el_holder_t holder[EL_IN_FLIGHT_PROCESSES];
 } el_in_flight_t;
 
 /*
  * The holder of the process `pid`, above 0, for its own use. What another process of that number
- * had held counts no longer. NULL where there are too many processes.
+ * had held counts no longer. NULL if there are too many processes.
  */
 el_holder_t *el_in_flight_enter(el_in_flight_t *held, uint32_t pid);
 
@@ -104,18 +101,18 @@ typedef enum {
     EL_PAUSE_TRIAL /* the pause is over: this caller tries it, and says how that ended */
 } el_pause_state_t;
 
-/* What a call was made under: for the two functions below. */
+/* A call, for the two functions below. */
 typedef uint64_t el_pause_ticket_t;
 
 /*
- * What to do at `now`. After a pause, one caller gets EL_PAUSE_TRIAL. While nothing is heard of its
- * trial, the next pause lasts, as if it had failed.
+ * Says what to do at `now`. After a pause, one caller gets EL_PAUSE_TRIAL. While nothing is heard
+ * of its trial, the next pause lasts, as if it had failed.
  */
 el_pause_state_t el_pause_at(el_pause_t *pause, uint64_t now, el_pause_ticket_t *ticket);
 
 /*
- * What was called with `ticket` failed by `now`: a pause, twice as long as the last one, of the µs
- * returned. 0 where another call's end was heard of since.
+ * The call with `ticket` failed by `now`: begins a pause, twice as long as the last one, of the µs
+ * returned. 0 if another call's end was heard of since.
  */
 uint64_t el_pause_failed(el_pause_t *pause, el_pause_ticket_t ticket, uint64_t now);
 

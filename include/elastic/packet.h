@@ -33,7 +33,7 @@
 #define EL_PACKET_H2_FRAMES 18
 
 /*
- * What every response carries beside its own fields: "HTTP/1.1 " and the line's end 11, Date 37,
+ * Of every response, beside its own fields: "HTTP/1.1 " and the line's end 11, Date 37,
  * Vary: Accept-Encoding 23, Connection: close 19, the blank line 2.
  */
 #define EL_PACKET_CORE_HEADER 92
@@ -46,9 +46,6 @@ typedef struct {
     bool http2;
     size_t header; /* bytes of its own status text and fields, beside EL_PACKET_CORE_HEADER */
 } el_packet_t;
-
-/* The payload of one segment of the connection. */
-size_t el_packet_payload(const el_packet_t *packet);
 
 /*
  * The smallest body worth compressing: one byte more than fits into one segment together with the

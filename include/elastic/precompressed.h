@@ -1,7 +1,7 @@
 /*
- * What is inside a precompressed file: whether browsers can decode it, and to as many bytes as the
- * file has in whose place it is sent. It is not decoded: the numbers that the formats write down
- * are read.
+ * Judges a precompressed file: browsers must be able to decode it, and to as many bytes as the file
+ * has in whose place it is sent. It is not decoded: the numbers that the formats write down are
+ * read.
  *
  * Pure, but for the verdicts in memory that all children share: lock-free; any process, any thread.
  */
@@ -51,14 +51,14 @@ typedef struct {
     _Atomic uint64_t named[1024];
 } el_precompressed_verdicts_t;
 
-/* False where nothing is known of the file; `verdict` is unchanged then. */
+/* False if nothing is known of the file; `verdict` is unchanged then. */
 bool el_precompressed_recall(const el_precompressed_verdicts_t *verdicts,
                              const el_precompressed_id_t *id, el_precompressed_fault_t *verdict);
 
 void el_precompressed_remember(el_precompressed_verdicts_t *verdicts,
                                const el_precompressed_id_t *id, el_precompressed_fault_t verdict);
 
-/* Whether the file is to be named in the log: true for one caller. */
+/* True if the file is to be named in the log: true for one caller. */
 bool el_precompressed_name(el_precompressed_verdicts_t *verdicts, const el_precompressed_id_t *id);
 
 #endif

@@ -6,8 +6,8 @@ from codeckit import libraries
 from codeckit.libraries import BYTES, POINTER, SIZE
 
 # bytes, as in src/engines/zstd.c
-ZSTD_BLOCK_FIRST, ZSTD_BLOCK_MOST, ZSTD_ONE_BLOCK = 5 << 10, 64 << 10, 24 << 10
-ZSTD_BLOCKS_END, ZSTD_LENGTH_COUNTS = 256 << 10, 1 << 20
+ZSTD_BLOCK_FIRST, ZSTD_BLOCK_MOST, ZSTD_ONE_BLOCK = 5 << 10, 64 << 10, 16 << 10
+ZSTD_AT_ONCE, ZSTD_BLOCKS_END, ZSTD_LENGTH_COUNTS = 4 * 1448, 256 << 10, 1 << 20
 
 
 class BrotliStream:
@@ -51,13 +51,16 @@ class BrotliStream:
         self.library.BrotliEncoderDestroyInstance(self.encoder)
 
 
-def zstd_blocks(size):
+def zstd_blocks(size, made):
     """The lengths of the blocks that end early in a body of `size` bytes, as block_begin() of
-    src/engines/zstd.c says, and why. What follows is in the library's own blocks."""
+    src/engines/zstd.c says, and why; `made()` is what those before take. What follows is in the
+    library's own blocks."""
     counts = size if size <= ZSTD_LENGTH_COUNTS else 0
     begin, length = 0, ZSTD_BLOCK_FIRST
     while size > ZSTD_ONE_BLOCK and begin < (counts // 2 if counts else ZSTD_BLOCKS_END):
         if counts:
+            if made() * counts < ZSTD_AT_ONCE * begin:
+                break
             length = min(length, counts // 8 * 5 - begin)
         yield length
         begin, length = begin + length, min(3 * length, ZSTD_BLOCK_MOST)
@@ -78,7 +81,8 @@ class ZstdStream:
         for parameter, value in ((self.LEVEL, level), (self.WINDOW, window_bits)):
             self.check(self.library.ZSTD_CCtx_setParameter(self.encoder, parameter, value))
         self.check(self.library.ZSTD_CCtx_setPledgedSrcSize(self.encoder, size))
-        self.blocks = zstd_blocks(size)
+        self.made = 0
+        self.blocks = zstd_blocks(size, lambda: self.made)
         self.left = next(self.blocks, None)  # of the block
 
     def check(self, result):
@@ -104,6 +108,7 @@ class ZstdStream:
             left = self.check(self.library.ZSTD_compressStream2(
                 self.encoder, ctypes.byref(target), ctypes.byref(source), operation))
             written.append(self.buffer.raw[:target.position])
+            self.made += target.position
             if source.position == source.size and (operation == self.CONTINUE or not left):
                 return b"".join(written)
 

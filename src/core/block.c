@@ -119,7 +119,7 @@ uint64_t el_state_due(const el_state_t *state)
 }
 
 /*
- * The position's word that a sample begins with; false where the claim has run out. In this order:
+ * The position's word that a sample begins with; false if the claim has run out. In this order:
  * what ends the claim after the look at next_sample also sets the position, or begins with the
  * position that this sample leaves.
  */
@@ -145,7 +145,7 @@ static bool move(el_state_t *state, uint64_t word, el_control_state_t next)
 
 /*
  * The load since `last`, without what improving kept encodings took, which gives way to everything
- * else: it is no reason to compress less. False where it is not determined.
+ * else: it is no reason to compress less. False if it is not determined.
  */
 static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
                       const el_state_inputs_t *inputs, double *busy)
@@ -160,20 +160,11 @@ static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
     return true;
 }
 
-static uint32_t surge_of(const el_sample_t *last, uint64_t encoded,
-                         const el_observation_t *observed)
-{
-    double mean = (double)(encoded - last->encoded) / fmax(1, observed->seconds * 1e6 / SLOT);
-
-    return (uint32_t)fmin(ARRIVAL_MASK, ceil(el_price_surge(mean, observed->busy)));
-}
-
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
                      const el_state_inputs_t *inputs)
 {
     uint64_t improved_nsec = el_counters_total(inputs->counters, EL_COUNT_IMPROVED_NSEC);
-    uint64_t encoded = el_counters_total(inputs->counters, EL_COUNT_COMPRESSED)
-                       - el_counters_total(inputs->counters, EL_COUNT_CACHE_HITS);
+    uint64_t encoded = el_tally_encoded(inputs->tally);
     el_control_state_t control;
     el_observation_t observed;
     el_sample_t sample;
@@ -198,8 +189,11 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
         return false;
     }
     if (determined) {
-        atomic_store(&state->surge,
-                     el_control_is_priced(config) ? surge_of(&sample, encoded, &observed) : 0);
+        double slots = fmax(1, observed.seconds * 1e6 / SLOT);
+        double mean = fmax(0, (double)encoded - (double)sample.encoded) / slots;
+        double surge = fmin(ARRIVAL_MASK, ceil(el_price_surge(mean, observed.busy)));
+
+        atomic_store(&state->surge, el_control_is_priced(config) ? (uint32_t)surge : 0);
     }
     sample.reading = *inputs->reading;
     sample.encoded = encoded;
@@ -227,7 +221,7 @@ void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_
         || !move(state, word, el_position_scale(position->control, config->top))) {
         return;
     }
-    /* What a controller of its own remembers would be of long ago. */
+    /* The memory of the own controller would be of long ago. */
     el_snapshot_clear(&state->last_checksum);
     atomic_store(&state->price, EL_STATE_NO_PRICE);
     atomic_store(&state->surge, 0);
@@ -271,16 +265,6 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now)
            && atomic_compare_exchange_strong(&state->complained, &last, now > 0 ? now : 1);
 }
 
-static void reset_cache(el_cache_state_t *state)
-{
-    el_doorkeeper_reset(&state->doorkeeper);
-    el_sketch_reset(&state->sketch);
-    atomic_store(&state->calls.word, 0);
-    atomic_store(&state->puts.word, 0);
-    atomic_store(&state->written, 0);
-    atomic_store(&state->complained, 0);
-}
-
 void el_block_init(el_block_t *block, el_control_state_t control, uint64_t now)
 {
     el_block_reset(block, control, now);
@@ -320,7 +304,12 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     CLEAR(block->shares);
     CLEAR(block->popular);
     atomic_store(&block->improve_at, 0);
-    reset_cache(&block->cache);
+    el_doorkeeper_reset(&block->cache.doorkeeper);
+    el_sketch_reset(&block->cache.sketch);
+    atomic_store(&block->cache.calls.word, 0);
+    atomic_store(&block->cache.puts.word, 0);
+    atomic_store(&block->cache.written, 0);
+    atomic_store(&block->cache.complained, 0);
     CLEAR(block->tally);
     CLEAR(block->precompressed);
     CLEAR(block->vhosts.stripe);

@@ -25,7 +25,7 @@ static inline uint64_t el_bytes_get(const uint8_t *from, unsigned nbytes)
     return number;
 }
 
-/* What a hash begins with. */
+/* The hash of nothing. */
 #define EL_HASH_START UINT64_C(14695981039346656037)
 
 /* The hash after one more value: a byte, as FNV-1a has it, or a whole word. */

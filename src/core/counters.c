@@ -96,8 +96,9 @@ double el_tally_scale(el_tally_kind_t kind)
     return kind == EL_TALLY_TIME ? 1e9 : 1;
 }
 
-static void count(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
-                  uint64_t value)
+/* Adds to a histogram. */
+static void classify(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
+                     uint64_t value)
 {
     size_t class = 0;
 
@@ -117,9 +118,9 @@ void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
     el_count_add(&stripe->made[series][EL_TALLY_RESPONSES], 1);
     el_count_add(&stripe->made[series][EL_TALLY_IN], body->in);
     el_count_add(&stripe->made[series][EL_TALLY_OUT], body->out);
-    count(stripe, coding, EL_TALLY_SIZE, body->in);
+    classify(stripe, coding, EL_TALLY_SIZE, body->in);
     if (series_info[series].encoded) {
-        count(stripe, coding, EL_TALLY_TIME, body->nsec);
+        classify(stripe, coding, EL_TALLY_TIME, body->nsec);
     }
 }
 
@@ -129,6 +130,17 @@ uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tal
 
     for (size_t s = 0; s < EL_COUNTER_STRIPES; s++) {
         total += get(&tally->stripe[s].made[series][which]);
+    }
+    return total;
+}
+
+uint64_t el_tally_encoded(const el_tally_t *tally)
+{
+    uint64_t total = 0;
+
+    for (int series = 0; series < EL_TALLY_SERIES_COUNT; series++) {
+        total += series_info[series].encoded
+                     ? el_tally_made(tally, (el_tally_series_t)series, EL_TALLY_RESPONSES) : 0;
     }
     return total;
 }
@@ -159,15 +171,6 @@ uint64_t el_vhosts_hash(const char *name)
     return sum != NOBODY ? sum : 1;
 }
 
-static void forget(el_vhosts_t *vhosts, unsigned slot)
-{
-    for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
-        for (unsigned c = 0; c < EL_VHOST_COUNTS; c++) {
-            atomic_store_explicit(&vhosts->stripe[s].count[slot][c], 0, memory_order_relaxed);
-        }
-    }
-}
-
 static unsigned slot_of(const el_vhosts_t *vhosts, uint64_t name)
 {
     unsigned slot = 0;
@@ -178,9 +181,9 @@ static unsigned slot_of(const el_vhosts_t *vhosts, uint64_t name)
     return slot;
 }
 
-/* Places of names that are not among `names` are free from now on. */
-static void leave(el_vhosts_t *vhosts, const uint64_t *names, size_t count)
+void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots)
 {
+    /* The places of names that are not among these are free from now on. */
     for (unsigned slot = 0; slot < EL_VHOSTS; slot++) {
         uint64_t name = atomic_load(&vhosts->name[slot]);
         size_t i = 0;
@@ -192,19 +195,19 @@ static void leave(el_vhosts_t *vhosts, const uint64_t *names, size_t count)
             atomic_store(&vhosts->name[slot], NOBODY);
         }
     }
-}
-
-/* A slot is emptied as it is taken: until then, processes of before count on in it. */
-void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots)
-{
-    leave(vhosts, names, count);
     for (size_t i = 0; i < count; i++) {
         slots[i] = slot_of(vhosts, names[i]);
-        if (slots[i] == EL_VHOSTS) {
-            slots[i] = slot_of(vhosts, NOBODY);
-            forget(vhosts, slots[i]);
-            atomic_store(&vhosts->name[slots[i]], names[i]);
+        if (slots[i] < EL_VHOSTS) {
+            continue;
         }
+        /* A slot is emptied as it is taken: until then, processes of before count on in it. */
+        slots[i] = slot_of(vhosts, NOBODY);
+        for (unsigned c = 0; c < EL_COUNTER_STRIPES * EL_VHOST_COUNTS; c++) {
+            atomic_store_explicit(&vhosts->stripe[c / EL_VHOST_COUNTS]
+                                       .count[slots[i]][c % EL_VHOST_COUNTS],
+                                  0, memory_order_relaxed);
+        }
+        atomic_store(&vhosts->name[slots[i]], names[i]);
     }
 }
 
@@ -216,4 +219,50 @@ uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_coun
         total += get(&vhosts->stripe[s].count[slot][count]);
     }
     return total;
+}
+
+/* A share of 1. */
+#define WHOLE 1e6
+
+static void set(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point)
+{
+    el_history_minute_t *slot = &history->minute[minute % EL_HISTORY_MINUTES];
+
+    if (get(&slot->minute) != minute) {
+        set(&slot->minute, 0);
+        set(&slot->samples, 0);
+        set(&slot->load, 0);
+        set(&slot->position, 0);
+        set(&slot->minute, minute);
+    }
+    el_count_add(&slot->load, (uint64_t)(fmax(0, point.load) * WHOLE + 0.5));
+    el_count_add(&slot->position, (uint64_t)(fmax(0, point.position) * WHOLE + 0.5));
+    el_count_add(&slot->samples, 1);
+}
+
+bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point)
+{
+    const el_history_minute_t *slot = &history->minute[minute % EL_HISTORY_MINUTES];
+    uint64_t samples = get(&slot->samples);
+
+    if (get(&slot->minute) != minute || samples == 0) {
+        return false;
+    }
+    point->load = (double)get(&slot->load) / WHOLE / (double)samples;
+    point->position = (double)get(&slot->position) / WHOLE / (double)samples;
+    return true;
+}
+
+void el_history_begin(el_history_t *history, uint64_t day, const uint64_t counts[EL_PAST_COUNTS])
+{
+    uint64_t last = atomic_exchange(&history->day, day);
+
+    for (int i = 0; last != 0 && last != day && i < EL_PAST_COUNTS; i++) {
+        el_count_add(&history->before[i], counts[i]);
+    }
 }

@@ -19,18 +19,12 @@ const char *el_reason_text(el_reason_t reason)
     return reasons[reason].text;
 }
 
-/* Responses with these have no body; a 304 has the header of the 200 that it stands for. */
-static bool status_has_no_body(int status)
-{
-    return status < 200 || status == 204 || status == 205 || status == 304;
-}
-
 static bool has_codings(const el_demand_t *demand)
 {
     return demand->order_count + demand->env_removed > 0;
 }
 
-/* What the resource and the server rule out, whatever the client accepts. NONE: nothing. */
+/* The reason of the resource or the server against any coding, whatever the client accepts. */
 static el_reason_t rule_out_resource(const el_facts_t *facts)
 {
     if (facts->resource.has_encoding) {
@@ -71,35 +65,21 @@ static el_decision_t refuse(el_reason_t reason, bool vary)
 }
 
 /*
- * The coding that the client asks for; the dictionary-compressed body, which saves most, before
- * those it likes equally.
+ * The coding that the client and force-gzip ask for together. The dictionary-compressed body, which
+ * saves most, comes before those that the client likes equally.
  */
-static el_coding_t choose_accepted(const el_demand_t *demand)
-{
-    el_coding_t order[] = {
-        demand->available,
-        el_accept_choose(&demand->accept, demand->order, demand->order_count),
-    };
-    bool is_there = demand->available != EL_IDENTITY;
-
-    return is_there ? el_accept_choose(&demand->accept, order, order[1] != EL_IDENTITY ? 2 : 1)
-                    : order[1];
-}
-
-/* The coding that the client and force-gzip ask for together. */
 static el_coding_t choose(const el_demand_t *demand)
 {
-    el_coding_t coding = choose_accepted(demand);
+    el_coding_t coding = el_accept_choose(&demand->accept, demand->order, demand->order_count);
+    el_coding_t order[] = {demand->available, coding};
 
-    if (coding != EL_IDENTITY || !demand->force) {
-        return coding;
+    if (demand->available != EL_IDENTITY) {
+        coding = el_accept_choose(&demand->accept, order, coding != EL_IDENTITY ? 2 : 1);
     }
-    for (size_t i = 0; i < demand->order_count; i++) {
-        if (demand->order[i] == EL_GZIP) {
-            return EL_GZIP;
-        }
+    for (size_t i = 0; coding == EL_IDENTITY && demand->force && i < demand->order_count; i++) {
+        coding = demand->order[i] == EL_GZIP ? EL_GZIP : coding;
     }
-    return EL_IDENTITY;
+    return coding;
 }
 
 /*
@@ -122,7 +102,7 @@ bool el_decide_is_bypassed(const el_facts_t *facts)
     return facts->moment.bypass && !must_encode(&facts->demand);
 }
 
-/* Negotiates, where nothing but the request and the moment can speak against a coding. */
+/* Only the request and the moment can still speak against a coding. */
 static el_decision_t negotiate(const el_facts_t *facts)
 {
     const el_demand_t *demand = &facts->demand;
@@ -141,7 +121,7 @@ static el_decision_t negotiate(const el_facts_t *facts)
     if (!facts->moment.may_be_cached && el_decide_is_bypassed(facts)) {
         return refuse(EL_REASON_BYPASS, vary);
     }
-    /* That one is left to the filter behind. Between equals the first in the chain wins. */
+    /* The filter behind has a better coding. Between equals the first in the chain wins. */
     if (demand->q_behind > demand->accept.q[coding]) {
         return refuse(EL_REASON_NOT_ACCEPTABLE, vary);
     }
@@ -152,18 +132,9 @@ static el_decision_t negotiate(const el_facts_t *facts)
     };
 }
 
-/* What makes the stock modules step aside before they touch Vary. NONE: nothing. */
-static el_reason_t rule_out_as_stock(const el_facts_t *facts)
-{
-    if (is_small(facts)) {
-        return EL_REASON_SMALL;
-    }
-    return facts->demand.order_count == 0 && facts->demand.env_removed > 0 ? EL_REASON_ENV
-                                                                           : EL_REASON_NONE;
-}
-
 el_decision_t el_decide(const el_facts_t *facts)
 {
+    int status = facts->resource.status;
     el_reason_t ruled_out;
     bool negotiable;
 
@@ -171,13 +142,17 @@ el_decision_t el_decide(const el_facts_t *facts)
         return refuse(EL_REASON_OFF, false);
     }
     ruled_out = rule_out_resource(facts);
+    /* The stock modules step aside here before they touch Vary. */
     if (ruled_out == EL_REASON_NONE && facts->resource.stock_order) {
-        ruled_out = rule_out_as_stock(facts);
+        bool env = facts->demand.order_count == 0 && facts->demand.env_removed > 0;
+
+        ruled_out = is_small(facts) ? EL_REASON_SMALL : env ? EL_REASON_ENV : EL_REASON_NONE;
     }
     negotiable = ruled_out == EL_REASON_NONE && has_codings(&facts->demand);
 
-    if (status_has_no_body(facts->resource.status)) {
-        return refuse(EL_REASON_STATUS, facts->resource.status == 304 && negotiable);
+    /* These have no body; a 304 has the header of the 200 that it stands for. */
+    if (status < 200 || status == 204 || status == 205 || status == 304) {
+        return refuse(EL_REASON_STATUS, status == 304 && negotiable);
     }
     /* A part of a negotiable body: the whole of it could have been encoded for another client. */
     if (facts->resource.has_content_range) {

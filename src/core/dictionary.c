@@ -1,7 +1,7 @@
 #include "elastic/dictionary.h"
 
-#include "elastic/structured.h"
-
+#include "bytes.h"
+#include "elastic/http.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -17,13 +17,27 @@ const char *el_dictionary_note(el_dictionary_reason_t reason)
     return notes[reason];
 }
 
-/* What stands for itself in a URL's path and query, as browsers write them. */
-static bool is_literal(char c)
+/* The fault of the character at `at`; NULL: none. */
+static const char *character_fault(const char *pattern, const char *at)
 {
-    char lower = el_text_lower(c);
+    bool is_mark = *at == '?';
+    char lower = el_text_lower(*at);
 
-    return (lower >= 'a' && lower <= 'z') || el_text_is_digit(c)
-           || (c != '\0' && strchr("-._~!$&;,=@/%[]", c) != NULL);
+    /* To browsers it is a modifier there, which says how often the `*` may be there. */
+    if ((is_mark || *at == '*') && at > pattern && at[-1] == '*') {
+        return "neither * nor ? may come right behind a *";
+    }
+    if (is_mark && memchr(pattern, '?', (size_t)(at - pattern))) {
+        return "there may be one ?, which begins the query";
+    }
+    if (strchr("{}()\\:+#", *at)) {
+        return "it may have no { } ( ) : + # and no backslash";
+    }
+    /* The others are those that browsers leave as they are in a path and a query. */
+    return is_mark || *at == '*' || (lower >= 'a' && lower <= 'z') || el_text_is_digit(*at)
+                   || strchr("-._~!$&;,=@/%[]", *at)
+               ? NULL
+               : "in a URL this character is escaped";
 }
 
 /* Browsers take `.` and `..` out of paths, and out of patterns also right before a `*`. */
@@ -41,25 +55,6 @@ static bool has_dot_segment(const char *pattern)
         pattern += pattern < end;
     }
     return false;
-}
-
-/* What is wrong with the character at `at`; NULL: nothing. */
-static const char *character_fault(const char *pattern, const char *at)
-{
-    bool is_mark = *at == '?';
-
-    /* To browsers it is a modifier there, which says how often the `*` may be there. */
-    if ((is_mark || *at == '*') && at > pattern && at[-1] == '*') {
-        return "neither * nor ? may come right behind a *";
-    }
-    if (is_mark && memchr(pattern, '?', (size_t)(at - pattern))) {
-        return "there may be one ?, which begins the query";
-    }
-    if (strchr("{}()\\:+#", *at)) {
-        return "it may have no { } ( ) : + # and no backslash";
-    }
-    return is_mark || *at == '*' || is_literal(*at) ? NULL
-                                                    : "in a URL this character is escaped";
 }
 
 const char *el_dictionary_pattern_fault(const char *pattern)
@@ -95,14 +90,6 @@ static part_t path_of(const char *url)
     return (part_t){url, url + strcspn(url, "?")};
 }
 
-static part_t query_of(const char *url)
-{
-    const char *at = path_of(url).end;
-
-    at += *at == '?';
-    return (part_t){at, at + strlen(at)};
-}
-
 /*
  * Only the last `*` ever takes more: what one before it took is as little as can be, and leaves the
  * most to those behind. The time is bounded by the product of both lengths: at most 512 bytes of a
@@ -131,44 +118,37 @@ static bool matches(part_t pattern, part_t text)
     return pattern.at == pattern.end;
 }
 
-static bool is_relative(const char *pattern)
-{
-    return *pattern != '/';
-}
-
 /* Bytes of the path's directory, with its last slash. */
 static size_t directory(const char *path)
 {
     return (size_t)(strrchr(path, '/') - path) + 1;
 }
 
-/* Takes the directory of `path` off the beginning of `text`. */
-static bool take_directory(part_t *text, const char *path)
-{
-    size_t len = directory(path);
-
-    if ((size_t)(text->end - text->at) < len || memcmp(text->at, path, len) != 0) {
-        return false;
-    }
-    text->at += len;
-    return true;
-}
-
 bool el_dictionary_pattern_match(const char *pattern, const char *path, const char *target)
 {
     part_t text = path_of(target);
+    const char *query = strchr(pattern, '?');
 
-    if (is_relative(pattern) && !path) {
-        return true;
+    if (*pattern != '/') {
+        size_t len = path ? directory(path) : 0;
+
+        if (!path) {
+            return true;
+        }
+        if ((size_t)(text.end - text.at) < len || memcmp(text.at, path, len) != 0) {
+            return false;
+        }
+        text.at += len;
     }
-    if (is_relative(pattern) && !take_directory(&text, path)) {
+    if (!matches(path_of(pattern), text)) {
         return false;
     }
-    return matches(path_of(pattern), text)
-           && (!strchr(pattern, '?') || matches(query_of(pattern), query_of(target)));
+    text.at = text.end + (*text.end == '?');
+    text.end = text.at + strlen(text.at);
+    return !query || matches((part_t){query + 1, query + strlen(query)}, text);
 }
 
-/* What an entry's text begins with; the number is the version. */
+/* The beginning of an entry's text; the number is the version. */
 #define TITLE "elastic-dictionary 1\n"
 
 /* The last line, before its number. */
@@ -215,23 +195,19 @@ static bool take_line(const char **at, const char *end, const char *name, char *
     return el_structured_can_hold(text);
 }
 
-static bool take_all(const char **at, const char *end, el_dictionary_entry_t *entry)
-{
-    return take(at, end, TITLE)
-           && take_line(at, end, "origin ", entry->origin, sizeof(entry->origin))
-           && take_line(at, end, "path ", entry->path, sizeof(entry->path))
-           && take_line(at, end, "match ", entry->match, sizeof(entry->match))
-           && take_line(at, end, "match-dest ", entry->dest, sizeof(entry->dest))
-           && take_line(at, end, "id ", entry->id, sizeof(entry->id)) && take(at, end, EXPIRES)
-           && el_text_number(at, end, &entry->expires) && take(at, end, "\n");
-}
-
 size_t el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry)
 {
-    const char *at = text;
+    const char *at = text, *end = text + len;
 
     memset(entry, 0, sizeof(*entry));
-    if (take_all(&at, text + len, entry) && entry->origin[0] && entry->path[0] == '/'
+    if (take(&at, end, TITLE)
+        && take_line(&at, end, "origin ", entry->origin, sizeof(entry->origin))
+        && take_line(&at, end, "path ", entry->path, sizeof(entry->path))
+        && take_line(&at, end, "match ", entry->match, sizeof(entry->match))
+        && take_line(&at, end, "match-dest ", entry->dest, sizeof(entry->dest))
+        && take_line(&at, end, "id ", entry->id, sizeof(entry->id)) && take(&at, end, EXPIRES)
+        && el_text_number(&at, end, &entry->expires) && take(&at, end, "\n")
+        && entry->origin[0] && entry->path[0] == '/'
         && !el_dictionary_pattern_fault(entry->match)) {
         return (size_t)(at - text);
     }
@@ -245,7 +221,7 @@ bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionar
 
     return strcmp(a->origin, b->origin) == 0 && strcmp(a->match, b->match) == 0
            && strcmp(a->dest, b->dest) == 0 && strcmp(a->id, b->id) == 0
-           && (!is_relative(a->match)
+           && (*a->match == '/'
                || (len == directory(b->path) && memcmp(a->path, b->path, len) == 0));
 }
 
@@ -306,28 +282,159 @@ bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *d
            && (is(readers->allowed, "*") || is(readers->allowed, readers->origin));
 }
 
-/* `host` and what may be behind it: a port. */
-static bool is_host(const char *host, size_t len, const char *name)
+bool el_dictionary_origin_secure(const char *origin)
 {
-    return len == strlen(name) && el_text_same(host, name, len);
-}
+    static const char http[] = "http://", https[] = "https://", below[] = ".localhost";
+    const size_t below_len = sizeof(below) - 1;
+    const char *host = origin + sizeof(http) - 1;
+    size_t len;
 
-static bool is_loopback(const char *host)
-{
-    size_t len = *host == '[' ? strcspn(host, "]") : strcspn(host, ":");
-    const char *below = ".localhost";
-    size_t below_len = strlen(below);
-
-    return is_host(host, len, "localhost") || is_host(host, len, "[::1")
-           || (len > below_len && is_host(host + len - below_len, below_len, below))
+    if (strncmp(origin, https, sizeof(https) - 1) == 0) {
+        return true;
+    }
+    if (strncmp(origin, http, sizeof(http) - 1) != 0) {
+        return false;
+    }
+    /* Without its port. */
+    len = strcspn(host, *host == '[' ? "]" : ":");
+    return el_text_is(host, len, "localhost") || el_text_is(host, len, "[::1")
+           || (len > below_len && el_text_is(host + len - below_len, below_len, below))
            || (strncmp(host, "127.", 4) == 0 && strspn(host, ".0123456789") == len);
 }
 
-bool el_dictionary_origin_secure(const char *origin)
-{
-    static const char http[] = "http://", https[] = "https://";
+#define WHOLE 10000
 
-    return strncmp(origin, https, sizeof(https) - 1) == 0
-           || (strncmp(origin, http, sizeof(http) - 1) == 0
-               && is_loopback(origin + sizeof(http) - 1));
+/* A body that a coding makes longer counts as one that it made no more than twice as long. */
+#define RATIO_MAX (2 * WHOLE)
+
+/*
+ * A key's mean is one word, so that it is read and written as one: in 16 bits the ratio, in 24 a
+ * tag of the key, in 8 the weight, which is the number of bodies that it was made of, and in 16
+ * the time of the last one. Zeroed memory has no weight.
+ */
+#define RATIO_BITS 16
+#define TAG_BITS 24
+#define TAG_SHIFT (32 - TAG_BITS) /* of the hash: what is below finds the place */
+#define WEIGHT_SHIFT (RATIO_BITS + TAG_BITS)
+#define STAMP_SHIFT (WEIGHT_SHIFT + 8)
+
+_Static_assert(RATIO_MAX < 1 << RATIO_BITS, "a ratio has sixteen bits");
+_Static_assert(EL_RATIO_PLACES <= 1 << TAG_SHIFT, "place and tag together are the hash");
+
+/* Times count in units of 16 s: sixteen bits of them last for twelve days. */
+#define STAMP_UNIT 16
+
+/* Units by which the clock of another caller may be ahead. */
+#define AHEAD_MOST 4
+
+/*
+ * A weight halves in a quarter of an hour: long enough for a mean, short enough for a site's day.
+ */
+#define HALF_LIFE (900 / STAMP_UNIT)
+
+/* The largest weight: a later body counts as one of so many. */
+#define WEIGHT_MAX 64
+
+/* A ratio beyond so many times the mean, or below this part of it, counts as if it were there. */
+#define OUTLIER 2
+
+typedef struct {
+    uint32_t ratio; /* encoded bytes, in ten-thousandths of the body's */
+    uint32_t tag;
+    uint32_t weight; /* as of now */
+} entry_t;
+
+/* `now` in seconds, as the words have it. */
+static uint16_t stamp_of(uint32_t now)
+{
+    return (uint16_t)(now / STAMP_UNIT);
+}
+
+static entry_t unpack(uint64_t word, uint16_t now)
+{
+    uint16_t age = (uint16_t)(now - (word >> STAMP_SHIFT));
+    unsigned halvings = age < UINT16_MAX - AHEAD_MOST ? age / HALF_LIFE : 0;
+    uint32_t weight = (uint32_t)(word >> WEIGHT_SHIFT & 0xff);
+
+    return (entry_t){
+        .ratio = (uint32_t)(word & ((1u << RATIO_BITS) - 1)),
+        .tag = (uint32_t)(word >> RATIO_BITS & ((1u << TAG_BITS) - 1)),
+        .weight = halvings < 8 ? weight >> halvings : 0,
+    };
+}
+
+static int64_t bounded(double value, double low, double high)
+{
+    return (int64_t)(value < low ? low : value > high ? high : value);
+}
+
+/* The way that `key` has in its place; if it has none, the one with the least weight. */
+static unsigned way_of(const el_ratios_t *ratios, uint32_t key, uint16_t now)
+{
+    const _Atomic uint64_t *place = ratios->word[key % EL_RATIO_PLACES];
+    unsigned lightest = 0;
+    uint32_t least = UINT32_MAX;
+
+    for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
+        entry_t e = unpack(atomic_load_explicit(&place[way], memory_order_relaxed), now);
+
+        if (e.weight > 0 && e.tag == key >> TAG_SHIFT) {
+            return way;
+        }
+        if (e.weight < least) {
+            least = e.weight;
+            lightest = way;
+        }
+    }
+    return lightest;
+}
+
+uint32_t el_ratio_key(const char *origin, unsigned kind, const char *text)
+{
+    uint64_t hash = el_hash_add(EL_HASH_START, kind);
+
+    for (; *origin || *text; origin += *origin != 0) {
+        hash = el_hash_add(hash, (unsigned char)(*origin ? *origin : *text++));
+    }
+    return (uint32_t)el_hash_mix(hash, 0) | 1u << 31;
+}
+
+void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t out, uint32_t now)
+{
+    uint16_t stamp = stamp_of(now);
+    _Atomic uint64_t *word;
+    uint64_t before, after;
+    int64_t ratio, mean;
+    entry_t e;
+
+    if (key == 0 || in < EL_RATIO_LEAST) {
+        return;
+    }
+    ratio = bounded((double)out * WHOLE / (double)in, 1, RATIO_MAX);
+    word = &ratios->word[key % EL_RATIO_PLACES][way_of(ratios, key, stamp)];
+    before = atomic_load_explicit(word, memory_order_relaxed);
+    e = unpack(before, stamp);
+    if (e.weight == 0 || e.tag != key >> TAG_SHIFT) {
+        e = (entry_t){(uint32_t)ratio, key >> TAG_SHIFT, 1};
+    } else {
+        mean = e.ratio;
+        e.weight = e.weight < WEIGHT_MAX ? e.weight + 1 : e.weight;
+        ratio = bounded((double)ratio, (double)(mean / OUTLIER), (double)(mean * OUTLIER)) - mean;
+        e.ratio = (uint32_t)bounded((double)(mean + ratio / (int64_t)e.weight), 1, RATIO_MAX);
+    }
+    after = e.ratio | (uint64_t)e.tag << RATIO_BITS | (uint64_t)e.weight << WEIGHT_SHIFT
+            | (uint64_t)stamp << STAMP_SHIFT;
+    /* Another one may have written since: then this body is left out. */
+    atomic_compare_exchange_strong_explicit(word, &before, after, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, uint32_t now)
+{
+    uint16_t stamp = stamp_of(now);
+    const _Atomic uint64_t *word = &ratios->word[key % EL_RATIO_PLACES][way_of(ratios, key, stamp)];
+    entry_t e = unpack(atomic_load_explicit(word, memory_order_relaxed), stamp);
+    bool known = key != 0 && e.tag == key >> TAG_SHIFT && e.weight > 0;
+
+    return known && e.weight >= least ? e.ratio : 0;
 }

@@ -1,14 +1,14 @@
 #include "elastic/entry.h"
 
-#include "elastic/cost.h"
 #include "bytes.h"
+#include "elastic/cost.h"
 
 #include <string.h>
 
-/* What an entry begins with; the number is the layout's version. */
+/* The beginning of an entry; the number is the layout's version. */
 static const uint8_t magic[8] = {'e', 'l', 'e', 'n', 't', 'r', 'y', 1};
 
-/* Where the head has what; numbers are little endian. */
+/* If the head has what; numbers are little endian. */
 enum {
     AT_MAGIC = 0,
     AT_SUM = 8, /* of the name, and of all that follows */
@@ -27,46 +27,44 @@ _Static_assert(AT_END <= EL_ENTRY_HEAD, "the head has room");
 /* Sums side by side: a multiplication waits for the last one of its own sum only. */
 #define LANES 4
 
-typedef struct {
-    uint64_t lane[LANES];
-} sum_t;
-
 /*
  * Words are in this machine's order of bytes; one with another order takes the entry for damaged.
  */
-static void add(sum_t *sum, const uint8_t *bytes, size_t nbytes)
+static inline void mix(uint64_t *lanes, const uint64_t *words)
+{
+    for (int i = 0; i < LANES; i++) {
+        lanes[i] = el_hash_mix(lanes[i], words[i]);
+    }
+}
+
+static void add(uint64_t *lanes, const uint8_t *bytes, size_t nbytes)
 {
     uint64_t words[LANES];
 
     for (; nbytes >= sizeof(words); bytes += sizeof(words), nbytes -= sizeof(words)) {
         memcpy(words, bytes, sizeof(words));
-        for (int i = 0; i < LANES; i++) {
-            sum->lane[i] = el_hash_mix(sum->lane[i], words[i]);
-        }
+        mix(lanes, words);
     }
     if (nbytes > 0) {
         memset(words, 0, sizeof(words));
         memcpy(words, bytes, nbytes);
-        for (int i = 0; i < LANES; i++) {
-            sum->lane[i] = el_hash_mix(sum->lane[i], words[i]);
-        }
+        mix(lanes, words);
     }
 }
 
 static uint64_t sum_of(const el_name_t *name, const uint8_t *entry, const uint8_t *data,
                        size_t nbytes)
 {
-    sum_t sum;
-    uint64_t all = EL_HASH_START;
+    uint64_t lanes[LANES], all = EL_HASH_START;
 
     for (int i = 0; i < LANES; i++) {
-        sum.lane[i] = EL_HASH_START + (uint64_t)i;
+        lanes[i] = EL_HASH_START + (uint64_t)i;
     }
-    add(&sum, (const uint8_t *)name, sizeof(*name));
-    add(&sum, entry + AT_IN, EL_ENTRY_HEAD - AT_IN);
-    add(&sum, data, nbytes);
+    add(lanes, (const uint8_t *)name, sizeof(*name));
+    add(lanes, entry + AT_IN, EL_ENTRY_HEAD - AT_IN);
+    add(lanes, data, nbytes);
     for (int i = 0; i < LANES; i++) {
-        all = el_hash_mix(all, sum.lane[i]);
+        all = el_hash_mix(all, lanes[i]);
     }
     return all;
 }
@@ -100,24 +98,21 @@ static bool all_zero(const uint8_t *bytes, size_t nbytes)
     return true;
 }
 
-/* A text of printable characters without spaces, and nothing but zeros behind. */
-static bool is_engine(const uint8_t *text)
-{
-    size_t len = 0;
-
-    while (len < EL_ENTRY_ENGINE && text[len] > ' ' && text[len] < 0x7f) {
-        len++;
-    }
-    return len > 0 && len < EL_ENTRY_ENGINE && all_zero(text + len, EL_ENTRY_ENGINE - len);
-}
-
+/* The engine is a text of printable characters without spaces, and nothing but zeros behind. */
 static bool is_head(const el_name_t *name, const uint8_t *head)
 {
+    const uint8_t *engine = head + AT_ENGINE;
+    size_t len = 0;
+
+    while (len < EL_ENTRY_ENGINE && engine[len] > ' ' && engine[len] < 0x7f) {
+        len++;
+    }
     return memcmp(head + AT_MAGIC, magic, sizeof(magic)) == 0 && head[AT_CODING] > EL_IDENTITY
            && head[AT_CODING] < EL_CODINGS && head[AT_CODING] == name->coding
            && head[AT_LEVEL] < EL_COST_LEVELS
            && (name->pinned == EL_NAME_ADAPTIVE || name->pinned == head[AT_LEVEL])
-           && all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && is_engine(head + AT_ENGINE)
+           && all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && len > 0 && len < EL_ENTRY_ENGINE
+           && all_zero(engine + len, EL_ENTRY_ENGINE - len)
            && all_zero(head + AT_END, EL_ENTRY_HEAD - AT_END);
 }
 
@@ -144,8 +139,8 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
 #define USEC_PER_SEC 1000000
 
 /*
- * What is changed through a mapping shows at the first write to a page only, until the kernel has
- * written the page back: when it is 30 s old, at the next of looks that are 5 s apart, by default.
+ * Changes through a mapping show at the first write to a page only, until the kernel has written
+ * the page back: when it is 30 s old, at the next of looks that are 5 s apart, by default.
  */
 #define WRITTEN_BACK_USEC (40 * USEC_PER_SEC)
 
@@ -162,4 +157,334 @@ bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec)
     return id->changed_nsec != 0
            && is_before(id->changed_sec, id->changed_nsec, now_usec - WRITTEN_BACK_USEC)
            && is_before(id->modified_sec, id->modified_nsec, now_usec - WRITTEN_BACK_USEC);
+}
+
+/* Bits of a hash that find one bit of a filter. */
+#define INDEX_BITS 21
+_Static_assert(EL_DOORKEEPER_BITS == 1u << INDEX_BITS, "an index reaches each bit");
+
+/* 64 bits have three indexes. */
+#define PROBES 3
+
+static bool has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
+{
+    bool all = true;
+
+    for (int i = 0; all && i < PROBES; i++, hash >>= INDEX_BITS) {
+        uint32_t bit = hash % EL_DOORKEEPER_BITS;
+
+        all = atomic_load_explicit(&doorkeeper->word[filter][bit / 64], memory_order_relaxed)
+                  >> bit % 64 & 1;
+    }
+    return all;
+}
+
+static void clear_filter(el_doorkeeper_t *doorkeeper, unsigned filter)
+{
+    for (unsigned i = 0; i < EL_DOORKEEPER_BITS / 64; i++) {
+        atomic_store_explicit(&doorkeeper->word[filter][i], 0, memory_order_relaxed);
+    }
+}
+
+bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32_t most)
+{
+    uint64_t noted = atomic_load_explicit(&doorkeeper->noted, memory_order_relaxed);
+    unsigned newer = noted / most % 2;
+    uint64_t first;
+
+    /* The other half of a name's hash finds entries. */
+    memcpy(&first, hash + sizeof(first), sizeof(first));
+    if (has_all(doorkeeper, newer, first)) {
+        return true;
+    }
+    for (uint64_t i = 0, rest = first; i < PROBES; i++, rest >>= INDEX_BITS) {
+        uint32_t bit = rest % EL_DOORKEEPER_BITS;
+
+        atomic_fetch_or_explicit(&doorkeeper->word[newer][bit / 64], UINT64_C(1) << bit % 64,
+                                 memory_order_relaxed);
+    }
+    noted = atomic_fetch_add_explicit(&doorkeeper->noted, 1, memory_order_relaxed) + 1;
+    if (noted % most == 0) {
+        clear_filter(doorkeeper, noted / most % 2);
+        return false;
+    }
+    return has_all(doorkeeper, !newer, first);
+}
+
+/* Memory that was never written stays so: it takes no room. */
+void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
+{
+    if (atomic_load(&doorkeeper->noted) > 0) {
+        clear_filter(doorkeeper, 0);
+        clear_filter(doorkeeper, 1);
+        atomic_store(&doorkeeper->noted, 0);
+    }
+}
+
+/*
+ * A count is halved before it needs more bits than half of a word: a few hundred bodies are enough.
+ */
+#define FULL 256
+
+/*
+ * One body in so many has to be one that was seen: hashing takes about a thirtieth of the time of
+ * the fastest setups.
+ */
+#define WORTH 32
+
+/* Bodies of a path that are hashed before it is judged. */
+#define KNOWN_PATH 16
+
+/* And of a host, of whose paths the next is then expected to be like the others. */
+#define KNOWN_HOST 64
+
+/* Of a path that is not worth it one body in so many is hashed; of a new one where no other was. */
+#define SAMPLE 16
+#define SAMPLE_NEW 4
+
+typedef struct {
+    uint32_t hashed;
+    uint32_t again;
+} count_t;
+
+static uint64_t hash_of(const char *text, uint64_t sum)
+{
+    for (; *text; text++) {
+        sum = el_hash_add(sum, (unsigned char)*text);
+    }
+    /* The high bits choose the second row's place: the low ones have to reach them. */
+    sum ^= sum >> 33;
+    sum *= UINT64_C(0xff51afd7ed558ccd);
+    return sum ^ sum >> 33;
+}
+
+el_sketch_key_t el_sketch_key(const char *host, const char *path)
+{
+    uint64_t sum = hash_of(host, EL_HASH_START);
+
+    return (el_sketch_key_t){.host = sum, .path = hash_of(path, sum ^ 1)};
+}
+
+static uint32_t index_of(uint64_t key, unsigned row)
+{
+    return (uint32_t)(key >> row * 32) % EL_SKETCH_COUNTS;
+}
+
+static count_t unpack(uint32_t word)
+{
+    return (count_t){.hashed = word >> 16, .again = word & 0xffff};
+}
+
+/* The smaller count of both rows: fewer others share it. */
+static count_t count_of(const el_sketch_t *sketch, uint64_t key)
+{
+    count_t best = {.hashed = UINT32_MAX};
+
+    for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
+        count_t count = unpack(atomic_load_explicit(&sketch->count[row][index_of(key, row)],
+                                                    memory_order_relaxed));
+
+        best = count.hashed < best.hashed ? count : best;
+    }
+    return best;
+}
+
+static bool is_worth(count_t count)
+{
+    return count.again * WORTH >= count.hashed;
+}
+
+/* Evenly spread, whatever a site's rounds are. */
+static bool is_sample(uint32_t turn, uint32_t every)
+{
+    return el_spread(turn) < UINT32_MAX / every;
+}
+
+bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn)
+{
+    count_t path = count_of(sketch, key.path), host;
+
+    if (path.hashed >= KNOWN_PATH) {
+        return is_worth(path) || is_sample(turn, SAMPLE);
+    }
+    host = count_of(sketch, key.host);
+    return host.hashed < KNOWN_HOST || is_worth(host) || is_sample(turn, SAMPLE_NEW);
+}
+
+static void learn(_Atomic uint32_t *word, bool again)
+{
+    uint32_t before = atomic_load_explicit(word, memory_order_relaxed);
+    count_t count = unpack(before);
+
+    count.hashed++;
+    count.again += again;
+    if (count.hashed >= FULL) {
+        count.hashed /= 2;
+        count.again /= 2;
+    }
+    /* If another thread was faster, one lesson is lost. */
+    atomic_compare_exchange_strong_explicit(word, &before, count.hashed << 16 | count.again,
+                                            memory_order_relaxed, memory_order_relaxed);
+}
+
+void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
+{
+    const uint64_t keys[] = {key.path, key.host};
+
+    for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+            learn(&sketch->count[row][index_of(keys[i], row)], again);
+        }
+    }
+    if (!atomic_load_explicit(&sketch->taught, memory_order_relaxed)) {
+        atomic_store_explicit(&sketch->taught, 1, memory_order_relaxed);
+    }
+}
+
+/* Memory that was never written stays so: it takes no room. */
+void el_sketch_reset(el_sketch_t *sketch)
+{
+    if (atomic_load(&sketch->taught)) {
+        for (unsigned i = 0; i < EL_SKETCH_ROWS * EL_SKETCH_COUNTS; i++) {
+            atomic_store_explicit(&sketch->count[i / EL_SKETCH_COUNTS][i % EL_SKETCH_COUNTS], 0,
+                                  memory_order_relaxed);
+        }
+        atomic_store(&sketch->taught, 0);
+    }
+}
+
+/*
+ * An `asked` word: how often in the low bits, for how many half-lives it is not taken again, and
+ * above the number of the half-life in which that was so.
+ */
+#define COUNT_MASK UINT64_C(0x3ffffff)
+#define TAKEN_ONE (COUNT_MASK + 1)
+#define ERA_SHIFT 32
+#define TAKEN_MASK ((UINT64_C(1) << ERA_SHIFT) - TAKEN_ONE)
+#define TAKEN ((uint64_t)EL_POPULAR_AGAIN * TAKEN_ONE)
+_Static_assert(EL_POPULAR_AGAIN <= TAKEN_MASK / TAKEN_ONE, "a word has room for it");
+
+/* el_popular_take() looks again as often when another process was faster. */
+#define TRIES 8
+
+/* 2^64 times the golden ratio - 1, an odd number: it spreads small ones over all bits. */
+#define SPREAD UINT64_C(0x9e3779b97f4a7c15)
+
+/*
+ * Hashes of names differ at random. One encoding may be worth improving for several kinds of
+ * clients.
+ */
+static uint64_t key_of(const el_popular_item_t *item)
+{
+    const el_name_t *name = &item->name;
+    uint64_t key, kind = (uint64_t)name->coding << 16 | (uint64_t)name->pinned << 8 | item->coding;
+
+    memcpy(&key, name->hash, sizeof(key));
+    key ^= kind * SPREAD;
+    return key ? key : 1;
+}
+
+static uint64_t era_of(uint32_t now)
+{
+    return now / EL_POPULAR_HALF;
+}
+
+/* `asked` as it is in `era`; 0, also taken by nobody, if nothing is left of it. */
+static uint64_t faded(uint64_t asked, uint64_t era)
+{
+    uint64_t passed = era - (asked >> ERA_SHIFT);
+    uint64_t count = passed < ERA_SHIFT ? (asked & COUNT_MASK) >> passed : 0;
+    uint64_t taken = (asked & TAKEN_MASK) / TAKEN_ONE;
+
+    /* A process may have read the clock before another one that was here first. */
+    if (asked >> ERA_SHIFT > era) {
+        return asked;
+    }
+    taken = taken > passed ? taken - passed : 0;
+    return count > 0 ? era << ERA_SHIFT | taken * TAKEN_ONE | count : 0;
+}
+
+/* Adds 1 or −1 to the count of a slot. */
+static void count(el_popular_slot_t *slot, uint64_t era, int add)
+{
+    uint64_t before = atomic_load_explicit(&slot->asked, memory_order_relaxed);
+    uint64_t after;
+
+    do {
+        after = faded(before, era);
+        if (add < 0 ? (after & COUNT_MASK) == 0 : (after & COUNT_MASK) == COUNT_MASK) {
+            return;
+        }
+        after = (after ? after : era << ERA_SHIFT) + (uint64_t)(int64_t)add;
+    } while (!atomic_compare_exchange_weak_explicit(&slot->asked, &before, after,
+                                                    memory_order_relaxed, memory_order_relaxed));
+}
+
+void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now)
+{
+    uint64_t key = key_of(item), era = era_of(now);
+    el_popular_slot_t *set = &popular->slot[key % EL_POPULAR_SETS * EL_POPULAR_WAYS];
+    el_popular_slot_t *least = NULL;
+    uint64_t fewest = UINT64_MAX;
+
+    for (int way = 0; way < EL_POPULAR_WAYS; way++) {
+        uint64_t asked = faded(atomic_load_explicit(&set[way].asked, memory_order_relaxed), era);
+
+        if (asked && atomic_load_explicit(&set[way].key, memory_order_relaxed) == key) {
+            count(&set[way], era, 1);
+            return;
+        }
+        if ((asked & COUNT_MASK) < fewest) {
+            fewest = asked & COUNT_MASK;
+            least = &set[way];
+        }
+    }
+    if (fewest > 0) {
+        count(least, era, -1);
+        return;
+    }
+    /* If two meet here, key and words do not match: nobody takes the item, and it fades. */
+    atomic_store_explicit(&least->asked, era << ERA_SHIFT | 1, memory_order_relaxed);
+    atomic_store_explicit(&least->key, key, memory_order_relaxed);
+    el_snapshot_write(least->words, &least->checksum, item, sizeof(*item));
+}
+
+/* The slot that counts most and was not taken; and its word. */
+static el_popular_slot_t *most_of(el_popular_t *popular, uint64_t era, uint64_t *asked)
+{
+    el_popular_slot_t *most = NULL;
+    uint64_t best = EL_POPULAR_LEAST - 1;
+
+    for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
+        uint64_t word = atomic_load_explicit(&popular->slot[i].asked, memory_order_relaxed);
+        uint64_t now = faded(word, era);
+
+        if (!(now & TAKEN_MASK) && (now & COUNT_MASK) > best) {
+            best = now & COUNT_MASK;
+            most = &popular->slot[i];
+            *asked = word;
+        }
+    }
+    return most;
+}
+
+bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item)
+{
+    uint64_t era = era_of(now);
+
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t asked;
+        el_popular_slot_t *slot = most_of(popular, era, &asked);
+
+        if (!slot) {
+            return false;
+        }
+        /* With a count of 1: it is forgotten soon, unless it is still asked for. */
+        if (atomic_compare_exchange_strong(&slot->asked, &asked, era << ERA_SHIFT | TAKEN | 1)
+            && el_snapshot_read(slot->words, &slot->checksum, item, sizeof(*item))
+            && key_of(item) == atomic_load_explicit(&slot->key, memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What mod_deflate's INFLATE appends, and so this project's. */
+/* The suffix of mod_deflate's INFLATE, and so of this project's. */
 #define DECODED "-gunzip"
 
 static bool starts_weak(const char *text)
@@ -13,7 +13,7 @@ static bool starts_weak(const char *text)
     return text[0] == 'W' && text[1] == '/';
 }
 
-/* The quoted part of `text`, its quotes included, and its length; NULL where it is not a tag. */
+/* The quoted part of `text`, its quotes included, and its length; NULL if it is not a tag. */
 static const char *quoted_part(const char *text, size_t *len)
 {
     const char *quoted = starts_weak(text) ? text + 2 : text;
@@ -31,23 +31,10 @@ static const char *member_quoted(const el_etag_t *tag, size_t *len)
     return tag->text + prefix;
 }
 
-/* The first `len` bytes of a quoted part, with `suffix` before a new closing quote. */
-static void write_tag(bool weak, const char *quoted, size_t len, const char *suffix, char *out)
-{
-    size_t suffix_len = strlen(suffix);
-
-    if (weak) {
-        *out++ = 'W';
-        *out++ = '/';
-    }
-    memcpy(out, quoted, len);
-    memcpy(out + len, suffix, suffix_len);
-    memcpy(out + len + suffix_len, "\"", sizeof("\""));
-}
-
+/* Appends `suffix` to the tag by `mode`; see el_etag_encode(). */
 static bool append(const char *tag, el_etag_mode_t mode, const char *suffix, char *out, size_t size)
 {
-    size_t len;
+    size_t len, suffix_len = strlen(suffix);
     const char *quoted = quoted_part(tag, &len);
 
     if (mode == EL_ETAG_REMOVE) {
@@ -58,7 +45,13 @@ static bool append(const char *tag, el_etag_mode_t mode, const char *suffix, cha
         snprintf(out, size, "%s", tag);
         return true;
     }
-    write_tag(mode == EL_ETAG_WEAK || starts_weak(tag), quoted, len - 1, suffix, out);
+    if (mode == EL_ETAG_WEAK || starts_weak(tag)) {
+        *out++ = 'W';
+        *out++ = '/';
+    }
+    memcpy(out, quoted, len - 1);
+    memcpy(out + len - 1, suffix, suffix_len);
+    memcpy(out + len - 1 + suffix_len, "\"", sizeof("\""));
     return true;
 }
 
@@ -74,20 +67,6 @@ bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, ch
 bool el_etag_decode(const char *tag, el_etag_mode_t mode, char *out, size_t size)
 {
     return append(tag, mode, DECODED, out, size);
-}
-
-/* Moves over something that is not a tag: up to a comma, over commas within quotes. */
-static const char *skip_garbage(const char *at)
-{
-    while (*at != '\0' && *at != ',') {
-        if (*at == '"') {
-            const char *close = strchr(at + 1, '"');
-
-            at = close != NULL ? close : at + strlen(at) - 1;
-        }
-        at++;
-    }
-    return at;
 }
 
 bool el_etag_next(const char **cursor, el_etag_t *tag)
@@ -106,7 +85,16 @@ bool el_etag_next(const char **cursor, el_etag_t *tag)
             *cursor = close + 1;
             return true;
         }
-        at = *at == ',' || el_text_is_space(*at) ? at + 1 : skip_garbage(at);
+        if (*at == ',' || el_text_is_space(*at)) {
+            at++;
+            continue;
+        }
+        /* No tag: up to a comma, but not to one within quotes. */
+        for (; *at != '\0' && *at != ','; at++) {
+            const char *other = *at == '"' ? strchr(at + 1, '"') : at;
+
+            at = other != NULL ? other : at + strlen(at) - 1;
+        }
     }
     *cursor = at;
     return false;
@@ -121,25 +109,7 @@ bool el_etag_same(const el_etag_t *tag, const char *other)
     return other_quoted != NULL && len == other_len && memcmp(quoted, other_quoted, len) == 0;
 }
 
-el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base)
-{
-    size_t len;
-    const char *quoted = member_quoted(tag, &len);
-
-    for (unsigned i = EL_IDENTITY + 1; i < EL_ALL_CODINGS; i++) {
-        const char *suffix = el_coding_info((el_coding_t)i)->tag_suffix;
-        size_t suffix_len = strlen(suffix);
-
-        if (len >= suffix_len + 2
-            && memcmp(quoted + len - 1 - suffix_len, suffix, suffix_len) == 0) {
-            *base = len - 1 - suffix_len;
-            return (el_coding_t)i;
-        }
-    }
-    return EL_IDENTITY;
-}
-
-/* Whether `quoted`, without the closing quote `*len` long, ends in `suffix`, which is taken off. */
+/* Takes `suffix` off the first `*len` bytes of a quoted part, if they end in it. */
 static bool strip(const char *quoted, size_t *len, const char *suffix)
 {
     size_t suffix_len = strlen(suffix);
@@ -149,6 +119,22 @@ static bool strip(const char *quoted, size_t *len, const char *suffix)
     }
     *len -= suffix_len;
     return true;
+}
+
+el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base)
+{
+    size_t len;
+    const char *quoted = member_quoted(tag, &len);
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_ALL_CODINGS; i++) {
+        size_t rest = len - 1;
+
+        if (strip(quoted, &rest, el_coding_info((el_coding_t)i)->tag_suffix)) {
+            *base = rest;
+            return (el_coding_t)i;
+        }
+    }
+    return EL_IDENTITY;
 }
 
 /* How long the quoted part of `tag` is without the suffixes that the rule takes; 0: it has none. */
@@ -167,8 +153,8 @@ static size_t base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
 }
 
 /*
- * So many digits have milliseconds since 1970 less one, microseconds three more, and hashes 32 or
- * more. What people write as numbers is shorter: a date has eight.
+ * Milliseconds since 1970 have 11 hexadecimal digits, hashes 32 or more. Numbers that people write
+ * are shorter: a date has eight.
  */
 #define LONG_NUMBER 10
 
@@ -183,13 +169,10 @@ static bool is_numbers(const char *text, size_t len)
     size_t digits = 0, longest = 0, numbers = 1;
 
     for (size_t i = 0; i < len; i++) {
-        if (text[i] == '-') {
-            if (digits == 0) {
-                return false;
-            }
+        if (text[i] == '-' && digits > 0) {
             digits = 0;
             numbers++;
-        } else if ((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')) {
+        } else if (el_text_is_digit(text[i]) || (text[i] >= 'a' && text[i] <= 'f')) {
             digits++;
             longest = digits > longest ? digits : longest;
         } else {
@@ -199,17 +182,13 @@ static bool is_numbers(const char *text, size_t len)
     return digits > 0 && longest >= LONG_NUMBER && numbers <= MOST_NUMBERS;
 }
 
-static bool is_digest(const char *text, size_t len)
+bool el_etag_is_made(const char *text, size_t len)
 {
     static const char base64[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-    return len == DIGEST_LEN && strspn(text, base64) == len - 1 && text[len - 1] == '=';
-}
-
-bool el_etag_is_made(const char *text, size_t len)
-{
-    return is_numbers(text, len) || is_digest(text, len);
+    return is_numbers(text, len)
+           || (len == DIGEST_LEN && strspn(text, base64) == len - 1 && text[len - 1] == '=');
 }
 
 size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, size_t size)
@@ -286,29 +265,10 @@ static bool take_bracketed(const char **at, char close, const char **text, size_
     return true;
 }
 
-/* Whether `text` is a tag, all of it. */
-static bool read_tag(const char *text, size_t len, el_etag_t *tag)
-{
-    const char *cursor = text;
-
-    return len > 0 && el_etag_next(&cursor, tag) && tag->text == text && tag->len == len;
-}
-
-/* Over a resource, or into a list. */
-static bool step_outside(el_etag_state_t *state)
-{
-    if (*state->at == '<') {
-        return take_bracketed(&state->at, '>', &state->uri, &state->uri_len);
-    }
-    state->within = *state->at == '(';
-    state->at += state->within;
-    return state->within;
-}
-
-/* Over one thing within a list, or to its end; `*found` where that was a tag. */
+/* Moves over one thing within a list, or to its end; `*found` if that is a tag. */
 static bool step_within(el_etag_state_t *state, bool *found)
 {
-    const char *text;
+    const char *text, *cursor;
     size_t len;
 
     if (*state->at == ')') {
@@ -322,7 +282,9 @@ static bool step_within(el_etag_state_t *state, bool *found)
         return true;
     }
     if (*state->at == '[' && take_bracketed(&state->at, ']', &text, &len)) {
-        *found = read_tag(text, len, &state->tag);
+        cursor = text;
+        *found = len > 0 && el_etag_next(&cursor, &state->tag) && state->tag.text == text
+                 && state->tag.len == len;
     } else if (*state->at != '<' || !take_bracketed(&state->at, '>', &text, &len)) {
         return false;
     }
@@ -338,8 +300,13 @@ bool el_etag_next_state(el_etag_state_t *state)
     while (valid && !found && *state->at != '\0') {
         if (el_text_is_space(*state->at)) {
             state->at++;
+        } else if (state->within) {
+            valid = step_within(state, &found);
+        } else if (*state->at == '<') {
+            valid = take_bracketed(&state->at, '>', &state->uri, &state->uri_len);
         } else {
-            valid = state->within ? step_within(state, &found) : step_outside(state);
+            valid = state->within = *state->at == '(';
+            state->at += valid;
         }
     }
     return found;

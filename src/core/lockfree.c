@@ -11,7 +11,7 @@ static uint64_t finished(uint64_t sum)
     return sum ? sum : 1;
 }
 
-/* How many of the bytes that are left the next word has. */
+/* Bytes in the next word, of those that are left. */
 static size_t part(size_t left)
 {
     return left < sizeof(uint64_t) ? left : sizeof(uint64_t);
@@ -133,7 +133,7 @@ uint64_t el_in_flight_nbytes(const el_in_flight_t *held)
 #define COUNT_BITS 8
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
 
-/* So many make the longest pause; there is nothing to count beyond it. */
+/* The longest pause is reached by then; there is nothing to count beyond it. */
 #define COUNT_MOST 16
 
 static uint64_t length_of(uint64_t count)
@@ -141,13 +141,6 @@ static uint64_t length_of(uint64_t count)
     uint64_t length = EL_PAUSE_FIRST << (count - 1);
 
     return length < EL_PAUSE_MOST ? length : EL_PAUSE_MOST;
-}
-
-static uint64_t next_count(uint64_t word)
-{
-    uint64_t count = word & COUNT_MASK;
-
-    return count < COUNT_MOST ? count + 1 : COUNT_MOST;
 }
 
 static uint64_t word_of(uint64_t count, uint64_t end)
@@ -167,7 +160,8 @@ el_pause_state_t el_pause_at(el_pause_t *pause, uint64_t now, el_pause_ticket_t 
     if (now < word >> COUNT_BITS) {
         return EL_PAUSE_ON;
     }
-    count = next_count(word);
+    count = word & COUNT_MASK;
+    count += count < COUNT_MOST;
     trial = word_of(count, now + length_of(count));
     if (!atomic_compare_exchange_strong(&pause->word, &word, trial)) {
         return EL_PAUSE_ON;

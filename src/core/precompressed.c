@@ -6,46 +6,10 @@
 
 #define GOOD EL_PRECOMPRESSED_FAULTS_COUNT
 
-/* --- gzip (RFC 1952) */
-
 #define GZIP_HEAD 10
 #define GZIP_TAIL 8
 /* With the shortest deflate stream, that of an empty body. */
 #define GZIP_LEAST (GZIP_HEAD + 2 + GZIP_TAIL)
-
-/* The magic, deflate as the method, and no flag that is reserved. */
-static bool gzip_begins(const uint8_t *bytes)
-{
-    return bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8 && (bytes[3] & 0xe0) == 0;
-}
-
-/*
- * Of several members browsers and curl read the first, and take that for the whole body: what they
- * would get has not the size that the last one says.
- */
-static el_precompressed_fault_t judge_gzip(const el_precompressed_t *file)
-{
-    if (file->nbytes < GZIP_LEAST || !gzip_begins(file->bytes)) {
-        return EL_PRECOMPRESSED_CODING;
-    }
-    return (uint32_t)el_bytes_get(file->end, sizeof(file->end)) == (uint32_t)file->original
-               ? GOOD
-               : EL_PRECOMPRESSED_SIZE;
-}
-
-/* --- brotli (RFC 7932) */
-
-/*
- * It has no magic. 0x11 begins the streams of brotli's --large_window, which RFC 7932 forbids. One
- * byte has no room for more than the stream of an empty body.
- */
-static el_precompressed_fault_t judge_br(const el_precompressed_t *file)
-{
-    if (file->bytes[0] == 0x11) {
-        return EL_PRECOMPRESSED_WINDOW;
-    }
-    return file->size == 1 && file->original > 0 ? EL_PRECOMPRESSED_SIZE : GOOD;
-}
 
 /* --- zstd (RFC 8878 §3.1) */
 
@@ -61,7 +25,7 @@ typedef struct {
     uint64_t body; /* bytes of the frames that did: never more than the original has */
 } zstd_walk_t;
 
-/* The next bytes, 4 or fewer, as a number. False where they are not at hand. */
+/* The next bytes, 4 or fewer, as a number. False if they are not at hand. */
 static bool zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number)
 {
     const el_precompressed_t *file = walk->file;
@@ -76,7 +40,7 @@ static bool zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number)
     return true;
 }
 
-/* What a walk that has to stop knows. */
+/* A walk has to stop here: the rest is not at hand, or missing. */
 static el_precompressed_fault_t zstd_stop(const zstd_walk_t *walk)
 {
     return walk->open ? GOOD : EL_PRECOMPRESSED_CODING;
@@ -177,14 +141,34 @@ static el_precompressed_fault_t judge_zstd(const el_precompressed_t *file)
 
 el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
 {
+    const uint8_t *bytes = file->bytes;
+
     if (file->size == 0) {
         return EL_PRECOMPRESSED_EMPTY;
     }
     switch (file->coding) {
     case EL_GZIP:
-        return judge_gzip(file);
+        /* The magic, deflate as the method, and no flag that is reserved (RFC 1952). */
+        if (file->nbytes < GZIP_LEAST || bytes[0] != 0x1f || bytes[1] != 0x8b || bytes[2] != 8
+            || (bytes[3] & 0xe0) != 0) {
+            return EL_PRECOMPRESSED_CODING;
+        }
+        /*
+         * Of several members browsers and curl read the first, and take that for the whole body:
+         * its size is not the one that the last member says.
+         */
+        return (uint32_t)el_bytes_get(file->end, sizeof(file->end)) == (uint32_t)file->original
+                   ? GOOD
+                   : EL_PRECOMPRESSED_SIZE;
     case EL_BR:
-        return judge_br(file);
+        /*
+         * brotli has no magic. 0x11 begins the streams of its --large_window, which RFC 7932
+         * forbids. One byte has no room for more than the stream of an empty body.
+         */
+        if (bytes[0] == 0x11) {
+            return EL_PRECOMPRESSED_WINDOW;
+        }
+        return file->size == 1 && file->original > 0 ? EL_PRECOMPRESSED_SIZE : GOOD;
     case EL_ZSTD:
         return judge_zstd(file);
     default:
@@ -194,7 +178,7 @@ el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
 
 /* --- verdicts */
 
-/* So many bits at the end of a verdict's word are the verdict. */
+/* The lowest bits of a verdict's word are the verdict. */
 #define VERDICT_BITS UINT64_C(15)
 _Static_assert(EL_PRECOMPRESSED_FAULTS_COUNT < 15, "a verdict has room, and none is a zero word");
 

@@ -26,7 +26,7 @@ static inline char el_text_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Whether `c` may be part of a token (RFC 9110 §5.6.2): a bit for each of the ASCII characters. */
+/* True if `c` may be part of a token (RFC 9110 §5.6.2): a bit for each of the ASCII characters. */
 static inline bool el_text_is_token(char c)
 {
     static const uint64_t tokens[2] = {
@@ -40,7 +40,7 @@ static inline bool el_text_is_token(char c)
 }
 
 /*
- * Reads the digits from `*at` on, at most up to `end`, and moves `*at` behind them. False where
+ * Reads the digits from `*at` on, at most up to `end`, and moves `*at` behind them. False if
  * there are none, or more than the number holds.
  */
 static inline bool el_text_number(const char **at, const char *end, uint64_t *number)
@@ -79,7 +79,7 @@ static inline size_t el_text_token(const char *text, size_t len)
     return n;
 }
 
-/* Whether `len` bytes at `a` and `b` are the same but for the case of letters. */
+/* True if `len` bytes at `a` and `b` are the same but for the case of letters. */
 static inline bool el_text_same(const char *a, const char *b, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -90,7 +90,7 @@ static inline bool el_text_same(const char *a, const char *b, size_t len)
     return true;
 }
 
-/* Whether the `len` bytes at `text` are `word`, in any case of letters. */
+/* True if the `len` bytes at `text` are `word`, in any case of letters. */
 static inline bool el_text_is(const char *text, size_t len, const char *word)
 {
     return strlen(word) == len && el_text_same(text, word, len);

@@ -1,7 +1,7 @@
 /* br by libbrotlienc and libbrotlidec (RFC 7932): all access to them goes through this file. */
 #include "engines/library.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include <brotli/decode.h>
 #include <brotli/encode.h>
@@ -53,56 +53,39 @@ typedef struct {
     piece_t piece[PIECES];
 } brotli_context_t;
 
-/* The smallest free piece that holds `nbytes` without being more than twice as large. */
-static piece_t *fitting_piece(brotli_context_t *context, size_t nbytes)
-{
-    piece_t *best = NULL;
-
-    for (piece_t *p = context->piece; p < context->piece + PIECES; p++) {
-        if (p->memory && !p->used && p->nbytes >= nbytes && p->nbytes / 2 <= nbytes
-            && (!best || p->nbytes < best->nbytes)) {
-            best = p;
-        }
-    }
-    return best;
-}
-
-/* A place for a new piece: an empty one, else one that is free, which gives its memory back. */
-static piece_t *vacant_piece(brotli_context_t *context)
-{
-    piece_t *vacant = NULL;
-
-    for (piece_t *p = context->piece; p < context->piece + PIECES; p++) {
-        if (!p->memory) {
-            return p;
-        }
-        vacant = p->used ? vacant : p;
-    }
-    if (vacant) {
-        el_memory_release(&context->base.account, vacant->memory);
-        vacant->memory = NULL;
-    }
-    return vacant;
-}
-
-/* For the library: returns memory, or does not return. */
+/*
+ * For the library: returns memory, or does not return. Of the free pieces it takes the smallest
+ * that is large enough, and no more than twice as large; otherwise a new one, in an empty place, or
+ * in that of a free piece, which gives its memory back.
+ */
 static void *acquire_memory(void *opaque, size_t nbytes)
 {
     brotli_context_t *context = opaque;
-    piece_t *piece = fitting_piece(context, nbytes);
+    piece_t *best = NULL, *empty = NULL, *unused = NULL;
 
-    if (!piece) {
-        piece = vacant_piece(context);
-        if (piece) {
-            piece->memory = el_memory_acquire(&context->base.account, nbytes);
+    for (piece_t *p = context->piece; p < context->piece + PIECES; p++) {
+        if (!p->memory) {
+            empty = empty ? empty : p;
+        } else if (!p->used) {
+            bool fits = p->nbytes >= nbytes && p->nbytes / 2 <= nbytes;
+
+            unused = p;
+            best = fits && (!best || p->nbytes < best->nbytes) ? p : best;
         }
-        if (!piece || !piece->memory) {
+    }
+    if (!best) {
+        best = empty ? empty : unused;
+        if (best) {
+            el_memory_release(&context->base.account, best->memory);
+            best->memory = el_memory_acquire(&context->base.account, nbytes);
+            best->nbytes = nbytes;
+        }
+        if (!best || !best->memory) {
             longjmp(context->escape, 1);
         }
-        piece->nbytes = nbytes;
     }
-    piece->used = true;
-    return piece->memory;
+    best->used = true;
+    return best->memory;
 }
 
 static void release_memory(void *opaque, void *memory)
@@ -209,20 +192,7 @@ static el_step_t encode(brotli_context_t *context, el_op_t op, el_span_t *span)
     return EL_STEP_MORE;
 }
 
-static void gather(brotli_context_t *context, el_span_t *span)
-{
-    size_t room = GATHER_SIZE - context->filled;
-    size_t nbytes = span->in_nbytes < room ? span->in_nbytes : room;
-
-    if (nbytes > 0) {
-        memcpy(context->gathered + context->filled, span->in, nbytes);
-        context->filled += nbytes;
-        span->in += nbytes;
-        span->in_nbytes -= nbytes;
-    }
-}
-
-/* Gives the encoder what was gathered; `op` is for the last of it. */
+/* Gives the gathered bytes to the encoder; `op` is for the last of them. */
 static el_step_t encode_gathered(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
     el_span_t inner = *span;
@@ -254,8 +224,13 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
     }
     while (result == EL_STEP_OK) {
         /* Once the encoder has begun with the gathered bytes, none may be added. */
-        if (context->taken == 0) {
-            gather(context, span);
+        if (context->taken == 0 && span->in_nbytes > 0) {
+            size_t room = GATHER_SIZE - context->filled;
+            size_t nbytes = span->in_nbytes < room ? span->in_nbytes : room;
+
+            memcpy(context->gathered + context->filled, span->in, nbytes);
+            context->filled += nbytes;
+            el_span_advance(span, nbytes, 0);
         }
         if (span->in_nbytes == 0 && (op != EL_RUN || context->filled < GATHER_SIZE)) {
             return op == EL_RUN ? EL_STEP_OK : encode_gathered(context, op, span);
@@ -311,7 +286,7 @@ const el_engine_t el_engine_brotli = {
 /* The blocks that the library has at a time while it prepares a dictionary, and one more. */
 #define DCB_BLOCKS 4
 
-/* What a dictionary is prepared to. The library points into these bytes. */
+/* A prepared dictionary. The library points into these bytes. */
 typedef struct {
     BrotliEncoderPreparedDictionary *dictionary;
     el_account_t *account;
@@ -430,11 +405,6 @@ const el_engine_t el_engine_dcb = {
 #endif
 
 /* The library's state is the whole of a decoding. */
-static BrotliDecoderState *state_of(el_decoding_t *decoding)
-{
-    return (BrotliDecoderState *)decoding;
-}
-
 static el_decoding_t *unbrotli_open(el_account_t *account)
 {
     /* Large windows, which RFC 7932 does not know, stay off: a body may ask for 16 MB at most. */
@@ -442,20 +412,10 @@ static el_decoding_t *unbrotli_open(el_account_t *account)
                                                         account);
 }
 
-static el_decode_t failure(const BrotliDecoderState *state)
-{
-    BrotliDecoderErrorCode code = BrotliDecoderGetErrorCode(state);
-
-    /* The codes from the one to the other are all of memory. */
-    return code <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES
-                   && code >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES
-               ? EL_DECODE_NO_MEMORY
-               : EL_DECODE_DAMAGED;
-}
-
 static el_decode_t unbrotli_step(el_decoding_t *decoding, el_span_t *span)
 {
-    BrotliDecoderState *state = state_of(decoding);
+    BrotliDecoderState *state = (BrotliDecoderState *)decoding;
+    BrotliDecoderErrorCode code;
 
     switch (BrotliDecoderDecompressStream(state, &span->in_nbytes, &span->in,
                                           &span->out_nbytes_avail, &span->out, NULL)) {
@@ -464,16 +424,21 @@ static el_decode_t unbrotli_step(el_decoding_t *decoding, el_span_t *span)
     case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT:
         return EL_DECODE_FULL;
     case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT:
-        /* It says so too where it has output left for which there was no room. */
+        /* It also says so if there was no room for some output. */
         return BrotliDecoderHasMoreOutput(state) ? EL_DECODE_FULL : EL_DECODE_NEED_INPUT;
     default:
-        return failure(state);
+        code = BrotliDecoderGetErrorCode(state);
+        /* The codes from the one to the other are all of memory. */
+        return code <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES
+                       && code >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES
+                   ? EL_DECODE_NO_MEMORY
+                   : EL_DECODE_DAMAGED;
     }
 }
 
 static void unbrotli_close(el_decoding_t *decoding)
 {
-    BrotliDecoderDestroyInstance(state_of(decoding));
+    BrotliDecoderDestroyInstance((BrotliDecoderState *)decoding);
 }
 
 const el_decoder_t el_decoder_brotli = {

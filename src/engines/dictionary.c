@@ -1,7 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "engines/dictionary.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 #include "engines/engines.h"
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ static int level_for(const el_engine_t *engine, int level)
 #define ANY_LEVEL (-1)
 
 /*
- * Under the lock: the dictionary, now in use, at the head of the table; NULL where there is none.
+ * Under the lock: the dictionary, now in use, at the head of the table; NULL if there is none.
  */
 static el_dictionary_t *take(const el_engine_t *engine, int level, const uint8_t *hash)
 {
@@ -104,11 +104,11 @@ static bool reserve(size_t nbytes)
     return room;
 }
 
-/* NULL where memory is short. */
+/* NULL if memory is short. */
 static el_dictionary_t *make(const el_engine_t *engine, int level,
                              const el_dictionary_bytes_t *bytes)
 {
-    /* What is kept has a limit of its own: it is not charged to the bodies in flight. */
+    /* Dictionaries have a limit of their own: they are not charged to the bodies in flight. */
     el_account_t account = {.idle = true};
     el_dictionary_t *dictionary = el_memory_acquire(&account, sizeof(*dictionary));
 
@@ -170,7 +170,7 @@ el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
     return found;
 }
 
-/* NULL where memory is short, or the limit. */
+/* NULL if memory is short, or the limit. */
 static el_dictionary_t *prepare(const el_engine_t *engine, int level,
                                 const el_dictionary_bytes_t *bytes)
 {

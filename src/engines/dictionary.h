@@ -12,14 +12,14 @@
 #include "elastic/engine.h"
 
 /*
- * So many times a dictionary serves in place of one for another level, which is prepared then: to
+ * A dictionary serves as often in place of one for another level before that is prepared: to
  * prepare it takes as long as some bodies, and many a last release is asked for only now and then.
  */
 #define EL_DICTIONARY_STANDS 8
 
 /*
  * The dictionary whose SHA-256 is `hash`, prepared for `coding` at `level`, or for another level,
- * where there is no reason yet to prepare it for this one, too; NULL where it is to be prepared. It
+ * where there is no reason yet to prepare it for this one, too; NULL if it is to be prepared. It
  * stays until the caller releases it.
  */
 el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
@@ -37,9 +37,9 @@ typedef struct {
 
 /*
  * Prepares a dictionary for `coding` at `level`, and keeps the result, which stays until the caller
- * releases it. The bytes are copied. Takes up to a millisecond for 120 KB. Where memory is short,
+ * releases it. The bytes are copied. Takes up to a millisecond for 120 KB. If memory is short,
  * or the limit has no room beside what is in use, it is that for another level, if there is one, or
- * for the lowest. NULL where that has no room, either, or this build has no engine for the coding.
+ * for the lowest. NULL if that has no room, either, or this build has no engine for the coding.
  */
 el_dictionary_t *el_dictionary_prepare(el_coding_t coding, int level,
                                        const el_dictionary_bytes_t *bytes);

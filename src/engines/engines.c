@@ -5,7 +5,7 @@
 #include "engines/engines.h"
 
 #include "engines/library.h"
-#include "engines/pool.h"
+#include "engines/memory.h"
 
 #include <stdio.h>
 
@@ -74,7 +74,7 @@ el_cost_t el_engine_cost(const el_plan_t *plan)
 size_t el_engine_bound(size_t nbytes)
 {
     /*
-     * Where nothing can be saved each library stores: 5 bytes for each block of deflate, of which
+     * If nothing can be saved each library stores: 5 bytes for each block of deflate, of which
      * the smallest has 4 KB (zlib with the least memory); brotli and zstd need less. Beyond that,
      * headers, trailers, and an empty block at the end.
      */
@@ -146,37 +146,7 @@ static const int8_t libdeflate_levels[LIBDEFLATE_LEVELS][EL_SIZE_CLASSES] = {
     {-1, 5, 5, 5, 5}, {-1, 5, 5, 6, 6},     {-1, 6, 6, 7, 7},     {-1, 7, 7, 7, 7},
     {-1, 8, 8, 8, 8}, {10, 10, 10, 10, 10}, {11, 11, 11, 11, 11}, {12, 12, 12, 12, 12},
 };
-
-static int libdeflate_level(const el_setup_t *wanted, bool whole)
-{
-    return whole && wanted->level <= LIBDEFLATE_LEVELS
-               ? libdeflate_levels[wanted->level - 1][el_cost_class(wanted->size_hint)]
-               : -1;
-}
 #endif
-
-#ifdef ELASTIC_WITH_ISAL
-/* Its levels from 1 save as much as zlib's of the same number, whole or as streams. */
-static int isal_level(const el_setup_t *wanted, bool whole)
-{
-    (void)whole;
-    return wanted->level <= el_engine_isal.level_max ? wanted->level : -1;
-}
-#endif
-
-/* The engines of gzip beside zlib, the cheapest first, and their levels for a setup, or −1. */
-static const struct {
-    const el_engine_t *engine;
-    int (*level)(const el_setup_t *wanted, bool whole);
-} faster[] = {
-#ifdef ELASTIC_WITH_ISAL
-    {&el_engine_isal, isal_level},
-#endif
-#ifdef ELASTIC_WITH_LIBDEFLATE
-    {&el_engine_libdeflate, libdeflate_level},
-#endif
-    {NULL, NULL},
-};
 
 static el_plan_t plan_with(const el_engine_t *engine, const el_setup_t *wanted, int level)
 {
@@ -186,27 +156,30 @@ static el_plan_t plan_with(const el_engine_t *engine, const el_setup_t *wanted, 
     return plan;
 }
 
-/*
- * Whether the user chose a smaller window or less memory, which only zlib has. zlib's own default
- * is no such choice.
- */
-static bool needs_zlib(const el_setup_t *wanted)
-{
-    return (wanted->window_bits && wanted->window_bits < WINDOW_BITS_FULL)
-           || (wanted->mem_level && wanted->mem_level < MEM_LEVEL_DEFAULT);
-}
-
 static el_plan_t plan_gzip(const el_setup_t *wanted, bool whole)
 {
     int top = el_engine_zlib.level_max;
+    /* A smaller window or less memory than its default is something that only zlib has. */
+    bool zlib = (wanted->window_bits && wanted->window_bits < WINDOW_BITS_FULL)
+                || (wanted->mem_level && wanted->mem_level < MEM_LEVEL_DEFAULT);
 
-    for (size_t i = 0; faster[i].engine && !needs_zlib(wanted); i++) {
-        int level = faster[i].level(wanted, whole);
+#ifdef ELASTIC_WITH_ISAL
+    /* Its levels from 1 save as much as zlib's of the same number, whole or as streams. */
+    if (!zlib && wanted->level <= el_engine_isal.level_max) {
+        return plan_with(&el_engine_isal, wanted, wanted->level);
+    }
+#endif
+#ifdef ELASTIC_WITH_LIBDEFLATE
+    if (!zlib && whole && wanted->level <= LIBDEFLATE_LEVELS) {
+        int level = libdeflate_levels[wanted->level - 1][el_cost_class(wanted->size_hint)];
 
         if (level >= 0) {
-            return plan_with(faster[i].engine, wanted, level);
+            return plan_with(&el_engine_libdeflate, wanted, level);
         }
     }
+#endif
+    (void)zlib;
+    (void)whole;
     return plan_with(&el_engine_zlib, wanted, wanted->level < top ? wanted->level : top);
 }
 
@@ -216,7 +189,7 @@ el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whol
                              : plan_with(el_engine_for(coding), wanted, wanted->level);
 }
 
-/* Decodes into `decoded`, of body->length and one more; false where that is not all that there is. */
+/* Decodes into `decoded`, of body->length and one more; false if that is not all that there is. */
 static bool decode(const el_encoded_t *body, uint8_t *decoded)
 {
     const el_decoder_t *decoder = el_decoder_for(body->coding);
@@ -231,12 +204,14 @@ static bool decode(const el_encoded_t *body, uint8_t *decoded)
     return result == EL_DECODE_ENDED && span.in_nbytes == 0 && span.out_nbytes_avail == 1;
 }
 
-static uint8_t *encode(const el_plan_t *plan, const uint8_t *decoded, size_t length, size_t *nbytes)
+uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbytes)
 {
     size_t room;
-    uint8_t *out = el_pool_buffer_acquire(el_engine_bound(length), &room);
+    uint8_t *decoded = el_pool_buffer_acquire(body->length + 1, &room);
+    bool good = decoded && decode(body, decoded);
+    uint8_t *out = good ? el_pool_buffer_acquire(el_engine_bound(body->length), &room) : NULL;
     el_context_t *context = out ? el_pool_acquire(plan) : NULL;
-    el_span_t span = {decoded, length, out, room};
+    el_span_t span = {decoded, body->length, out, room};
 
     if (!context || el_engine_encode(context, &span) != EL_STEP_OK) {
         el_pool_buffer_release(out);
@@ -245,15 +220,6 @@ static uint8_t *encode(const el_plan_t *plan, const uint8_t *decoded, size_t len
         *nbytes = room - span.out_nbytes_avail;
     }
     el_pool_release(context);
-    return out;
-}
-
-uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbytes)
-{
-    size_t room;
-    uint8_t *decoded = el_pool_buffer_acquire(body->length + 1, &room);
-    uint8_t *out = decoded && decode(body, decoded) ? encode(plan, decoded, body->length, nbytes) : NULL;
-
     el_pool_buffer_release(decoded);
     return out;
 }

@@ -4,7 +4,7 @@
 
 #include "elastic/engine.h"
 
-/* The engine that streams `coding`, or NULL where this build has none. */
+/* The engine that streams `coding`, or NULL if this build has none. */
 const el_engine_t *el_engine_for(el_coding_t coding);
 
 /*
@@ -21,7 +21,7 @@ const el_engine_t *el_engine_at(size_t number);
  */
 int el_engine_top(el_coding_t coding);
 
-/* What a plan should cost for a body of its size_hint, by a table that was measured once. */
+/* The expected cost of a plan for a body of its size_hint, by a table that was measured once. */
 el_cost_t el_engine_cost(const el_plan_t *plan);
 
 /* Bytes that no encoded body of `nbytes` exceeds, whatever the engine and the level. */
@@ -36,7 +36,7 @@ el_step_t el_engine_encode(el_context_t *context, el_span_t *span);
  */
 const char *el_engine_list(char *text, size_t size);
 
-/* The decoder of `coding`, or NULL where this build has none. */
+/* The decoder of `coding`, or NULL if this build has none. */
 const el_decoder_t *el_decoder_for(el_coding_t coding);
 
 /*
@@ -57,7 +57,7 @@ typedef struct {
 
 /*
  * Decodes `body` and encodes it by `plan`, whose engine may be of another coding: `*nbytes`, in a
- * buffer of the pool (engines/pool.h), which the caller releases. NULL where it is not what it
+ * buffer of the pool (engines/memory.h), which the caller releases. NULL if it is not what it
  * says, the engine failed, or memory is short.
  */
 uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbytes);

@@ -1,4 +1,4 @@
-/* What the files around a compression library share, and what they give. */
+/* Shared by the files around a compression library: their engines, costs and helpers. */
 #ifndef ELASTIC_ENGINES_LIBRARY_H
 #define ELASTIC_ENGINES_LIBRARY_H
 
@@ -13,8 +13,8 @@ extern const el_engine_t el_engine_dcb, el_engine_dcz;
 extern const el_decoder_t el_decoder_zlib, el_decoder_brotli, el_decoder_zstd;
 
 /*
- * What the levels of each engine cost, from its lowest level on, by size class. costs.c is made by
- * scripts/measure-setups.
+ * The costs of each level of each engine, from its lowest level on, by size class. costs.c is made
+ * by scripts/measure-setups.
  */
 extern const el_cost_t el_costs_zlib[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_isal[][EL_SIZE_CLASSES];
@@ -23,7 +23,7 @@ extern const el_cost_t el_costs_brotli[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_zstd[][EL_SIZE_CLASSES];
 
 /*
- * The class of a body's length, for engines whose memory grows with it: 0 where it is unknown,
+ * The class of a body's length, for engines whose memory grows with it: 0 if it is unknown,
  * otherwise 1 for up to 4 KB and one more for each factor of four, 6 and more only above 1 MB.
  */
 static inline unsigned el_memory_class(uint64_t nbytes)
@@ -64,7 +64,7 @@ static inline el_head_t el_head_of(el_coding_t coding, const el_setup_t *setup)
     return head;
 }
 
-/* Writes what is left of it. False where the output is too small: then it is full. */
+/* Writes what is left of it. False if the output is too small: then it is full. */
 static inline bool el_head_put(el_head_t *head, el_span_t *span)
 {
     size_t left = head->nbytes - head->at;

@@ -1,7 +1,7 @@
 /* gzip by zlib (RFC 1952), encoded and decoded: all access to zlib goes through this file. */
 #include "engines/library.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define LEAST_WINDOW_BITS 9 /* zlib encodes with no smaller one */
 
-/* What zlib looks ahead (its MIN_LOOKAHEAD): a window holds it beside a body. */
+/* zlib's MIN_LOOKAHEAD: a window holds it beside a body. */
 #define LOOKAHEAD 262
 
 /* zlib's default for a full window: twice as large tables take more time, and save nothing. */
@@ -90,33 +90,31 @@ static void write_nowhere(z_stream *z)
     z->avail_out = sizeof(nowhere);
 }
 
-/*
- * Sets another level after a reset. zlib 1.2.9 to 1.2.11 write the header of the new body then,
- * where the levels need different functions. It is written again after another reset.
- */
-static bool set_level(zlib_context_t *context, int level)
-{
-    z_stream *z = &context->z;
-
-    write_nowhere(z);
-    if (deflateParams(z, level, Z_DEFAULT_STRATEGY) != Z_OK) {
-        return false;
-    }
-    context->level = level;
-    return z->total_out == 0 || deflateReset(z) == Z_OK;
-}
-
 static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
 {
     zlib_context_t *context = (zlib_context_t *)base;
+    z_stream *z = &context->z;
 
     /* Of a body that was left midway zlib-ng 2.2 has a block open at level 1, reset or not. */
     do {
-        write_nowhere(&context->z);
-    } while (context->z.total_in > 0 && deflate(&context->z, Z_BLOCK) == Z_OK
-             && context->z.avail_out == 0);
-    return deflateReset(&context->z) == Z_OK
-           && (context->level == setup->level || set_level(context, setup->level));
+        write_nowhere(z);
+    } while (z->total_in > 0 && deflate(z, Z_BLOCK) == Z_OK && z->avail_out == 0);
+    if (deflateReset(z) != Z_OK) {
+        return false;
+    }
+    if (context->level == setup->level) {
+        return true;
+    }
+    /*
+     * If the levels need different functions, zlib 1.2.9 to 1.2.11 write the header of the new body
+     * here. It is written again after another reset.
+     */
+    write_nowhere(z);
+    if (deflateParams(z, setup->level, Z_DEFAULT_STRATEGY) != Z_OK) {
+        return false;
+    }
+    context->level = setup->level;
+    return z->total_out == 0 || deflateReset(z) == Z_OK;
 }
 
 static uInt piece(size_t nbytes)
@@ -194,7 +192,7 @@ const el_engine_t el_engine_zlib = {
     .free = zlib_free,
 };
 
-/* What a gzip member begins with (RFC 1952 §2.3.1). */
+/* The beginning of a gzip member (RFC 1952 §2.3.1). */
 static const uint8_t magic[] = {0x1f, 0x8b};
 
 struct el_decoding {
@@ -219,30 +217,26 @@ static el_decoding_t *gunzip_open(el_account_t *account)
     return decoding;
 }
 
-/* Begins a member whose first bytes were taken already. */
-static void begin_member(el_decoding_t *decoding)
+/* Behind a member: begins another one if it follows. Its first bytes are taken then. */
+static bool begin_member(el_decoding_t *decoding, el_span_t *span)
 {
     uint8_t nothing;
     el_span_t begin = {magic, sizeof(magic), &nothing, 0};
 
+    while (decoding->seen < sizeof(magic) && span->in_nbytes > 0
+           && *span->in == magic[decoding->seen]) {
+        el_span_advance(span, 1, 0);
+        decoding->seen++;
+    }
+    if (decoding->seen < sizeof(magic)) {
+        return false;
+    }
     /* Neither can fail: the stream is valid, and these bytes are right. */
     inflateReset(&decoding->z);
     call(inflate, &decoding->z, Z_NO_FLUSH, &begin);
     decoding->ended = false;
     decoding->seen = 0;
-}
-
-/* Behind a member: whether another one follows, whose first bytes are taken. */
-static bool is_member_next(el_decoding_t *decoding, el_span_t *span)
-{
-    while (span->in_nbytes > 0 && *span->in == magic[decoding->seen]) {
-        el_span_advance(span, 1, 0);
-        if (++decoding->seen == sizeof(magic)) {
-            begin_member(decoding);
-            return true;
-        }
-    }
-    return false;
+    return true;
 }
 
 /* Members, the fields of their headers skipped, their trailers verified. */
@@ -251,7 +245,7 @@ static el_decode_t gunzip_step(el_decoding_t *decoding, el_span_t *span)
     for (;;) {
         int rc;
 
-        if (decoding->ended && !is_member_next(decoding, span)) {
+        if (decoding->ended && !begin_member(decoding, span)) {
             return decoding->seen > 0 && span->in_nbytes == 0 ? EL_DECODE_NEED_INPUT
                                                               : EL_DECODE_ENDED;
         }

@@ -72,18 +72,11 @@ static int lock(int fd, int command, struct flock *all)
     return fcntl(fd, command, all);
 }
 
-/* Where that cannot be found out, the position's age tells. */
-static bool is_abandoned(int fd)
-{
-    struct flock found;
-
-    return lock(fd, F_OFD_GETLK, &found) == 0 && found.l_type == F_UNLCK;
-}
-
 static el_position_verdict_t decode(int fd, uint64_t now_usec, el_position_t *position)
 {
     el_position_verdict_t verdict;
     uint8_t bytes[EL_POSITION_SIZE];
+    struct flock found;
     struct stat info;
     ssize_t got;
 
@@ -99,62 +92,38 @@ static el_position_verdict_t decode(int fd, uint64_t now_usec, el_position_t *po
         return EL_POSITION_SHORT;
     }
     verdict = el_position_decode(bytes, (size_t)got, now_usec, position);
-    if (verdict == EL_POSITION_GOOD && position->locked && is_abandoned(fd)) {
+    /* If that cannot be found out, the position's age tells. */
+    if (verdict == EL_POSITION_GOOD && position->locked && lock(fd, F_OFD_GETLK, &found) == 0
+        && found.l_type == F_UNLCK) {
         verdict = EL_POSITION_STOPPED;
     }
     errno = 0;
     return verdict;
 }
 
-/* Twice, where the first look met the writer in the middle of its write. */
-static el_position_verdict_t decode_whole(int fd, uint64_t now_usec, el_position_t *position)
-{
-    el_position_verdict_t verdict = decode(fd, now_usec, position);
-
-    return verdict == EL_POSITION_DAMAGED ? decode(fd, now_usec, position) : verdict;
-}
-
 el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t now_usec,
                                             el_position_t *position)
 {
-    el_position_verdict_t verdict;
-    int fd, saved;
+    int fd = kept >= 0 ? kept : open(path, READ_FLAGS), saved;
+    el_position_verdict_t verdict = fd >= 0 ? decode(fd, now_usec, position) : EL_POSITION_SHORT;
 
-    if (kept >= 0) {
-        return decode_whole(kept, now_usec, position);
+    /* Twice, if the first look met the writer in the middle of its write. */
+    if (verdict == EL_POSITION_DAMAGED) {
+        verdict = decode(fd, now_usec, position);
     }
-    fd = open(path, READ_FLAGS);
-    if (fd < 0) {
-        return EL_POSITION_SHORT;
+    if (kept < 0 && fd >= 0) {
+        saved = errno;
+        close(fd);
+        errno = saved;
     }
-    verdict = decode_whole(fd, now_usec, position);
-    saved = errno;
-    close(fd);
-    errno = saved;
     return verdict;
-}
-
-/* A file that is longer than a position was somebody's before its path was given here. */
-static el_position_file_result_t take(int fd)
-{
-    struct stat info;
-    struct flock wanted;
-
-    if (fstat(fd, &info) != 0) {
-        return EL_POSITION_FILE_ERROR;
-    }
-    if (!S_ISREG(info.st_mode) || info.st_size > EL_POSITION_SIZE) {
-        return EL_POSITION_FILE_REFUSED;
-    }
-    if (lock(fd, F_OFD_SETLK, &wanted) != 0) {
-        return errno == EAGAIN || errno == EACCES ? EL_POSITION_FILE_TAKEN : EL_POSITION_FILE_ERROR;
-    }
-    return EL_POSITION_FILE_OPEN;
 }
 
 el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path)
 {
-    el_position_file_result_t result;
+    el_position_file_result_t result = EL_POSITION_FILE_OPEN;
+    struct stat info;
+    struct flock wanted;
     int saved;
 
     file->path = path;
@@ -162,7 +131,15 @@ el_position_file_result_t el_position_file_open(el_position_file_t *file, const 
     if (file->fd < 0) {
         return EL_POSITION_FILE_ERROR;
     }
-    result = take(file->fd);
+    if (fstat(file->fd, &info) != 0) {
+        result = EL_POSITION_FILE_ERROR;
+    } else if (!S_ISREG(info.st_mode) || info.st_size > EL_POSITION_SIZE) {
+        /* A file that is longer than a position was somebody's before its path was given here. */
+        result = EL_POSITION_FILE_REFUSED;
+    } else if (lock(file->fd, F_OFD_SETLK, &wanted) != 0) {
+        result = errno == EAGAIN || errno == EACCES ? EL_POSITION_FILE_TAKEN
+                                                    : EL_POSITION_FILE_ERROR;
+    }
     if (result != EL_POSITION_FILE_OPEN) {
         saved = errno;
         el_position_file_close(file);
@@ -171,23 +148,17 @@ el_position_file_result_t el_position_file_open(el_position_file_t *file, const 
     return result;
 }
 
-/* Whether the name still means the file that is open. */
-static bool is_same(const el_position_file_t *file)
-{
-    struct stat named, opened;
-
-    return file->fd >= 0 && stat(file->path, &named) == 0 && fstat(file->fd, &opened) == 0
-           && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
-}
-
 bool el_position_file_write(el_position_file_t *file, const el_position_t *position)
 {
     el_position_t locked = *position;
     uint8_t bytes[EL_POSITION_SIZE];
+    struct stat named, opened;
     ssize_t put;
 
     locked.locked = true;
-    if (!is_same(file)) {
+    /* The name may have come to mean another file, or none. */
+    if (file->fd < 0 || stat(file->path, &named) != 0 || fstat(file->fd, &opened) != 0
+        || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino) {
         const char *path = file->path;
 
         el_position_file_close(file);
@@ -204,7 +175,7 @@ bool el_position_file_write(el_position_file_t *file, const el_position_t *posit
             return false;
         }
     }
-    /* What somebody has added would make the next elasticd take it for another's file. */
+    /* If somebody has added bytes, the next elasticd would take it for another's file. */
     if (ftruncate(file->fd, EL_POSITION_SIZE) != 0) {
         return false;
     }

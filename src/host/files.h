@@ -8,16 +8,16 @@
 #include <stdbool.h>
 
 /*
- * Whether `path` lies below `folder`, all symbolic links of both resolved. False where either is
+ * True if `path` lies below `folder`, all symbolic links of both resolved. False if either is
  * not there, or memory is short.
  */
 bool el_path_within(const char *path, const char *folder);
 
-/* Reads the numbers of an open file. False where it is no regular file. */
+/* Reads the numbers of an open file. False if it is no regular file. */
 bool el_file_stat(int descriptor, el_file_id_t *id);
 
 /*
- * Whether an open file lies in memory only, on tmpfs or ramfs, or that is not known: then later
+ * True if an open file lies in memory only, on tmpfs or ramfs, or that is not known: then later
  * changes through a mapping show in no number. An overlay over such a file system does not tell.
  */
 bool el_file_is_in_memory(int descriptor);
@@ -54,8 +54,8 @@ typedef enum {
 el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path);
 
 /*
- * Writes `position` in place, as that of a locked file. Where the name has come to mean another
- * file, or none, that one is opened first. False where it could not be written, and errno says why.
+ * Writes `position` in place, as that of a locked file. If the name has come to mean another
+ * file, or none, that one is opened first. False if it could not be written, and errno says why.
  */
 bool el_position_file_write(el_position_file_t *file, const el_position_t *position);
 

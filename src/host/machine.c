@@ -4,7 +4,7 @@
 
 #include "host/machine.h"
 
-#include "host/clock.h"
+#include "host/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 #define LOOK_AGAIN_USEC UINT64_C(10000000)
 
-/* Reads up to `size` bytes from the beginning; 0 where that fails, and errno says why. */
+/* Reads up to `size` bytes from the beginning; 0 if that fails, and errno says why. */
 static size_t read_from(int fd, char *text, size_t size)
 {
     size_t len = 0;
@@ -52,7 +52,7 @@ static size_t read_path(const char *path, char *text, size_t size)
     return len;
 }
 
-/* `folder`/`name` into `path`; false where it is too long. */
+/* `folder`/`name` into `path`; false if it is too long. */
 static bool join(char *path, const char *folder, const char *name)
 {
     int len = snprintf(path, EL_CGROUP_PATH, "%s/%s", folder, name);
@@ -171,18 +171,7 @@ static void find_limit(el_machine_t *machine, unsigned version, folder_t *folder
     } while (el_cgroup_parent(at.path, at.base));
 }
 
-/* In version 1 the time used is another hierarchy's: the folder of the same name there, if any. */
-static void same_in_cpuacct(el_machine_t *machine, const folder_t *own, const folder_t *limiting,
-                            folder_t *folder)
-{
-    if (!find_folder(machine, "cpuacct", folder)) {
-        folder->path[0] = '\0';
-    } else if (strcmp(own->path + own->base, folder->path + folder->base) == 0) {
-        folder->path[folder->base + strlen(limiting->path) - limiting->base] = '\0';
-    }
-}
-
-/* Keeps the path of a file as one that a signal may be read from; false where it is not there. */
+/* Keeps the path of a file as one that a signal may be read from; false if it is not there. */
 static bool offer(el_machine_t *machine, el_machine_file_t file, const char *folder,
                   const char *name)
 {
@@ -203,7 +192,12 @@ static void look_at_version_1(el_machine_t *machine)
     }
     limiting = own;
     find_limit(machine, 1, &limiting);
-    same_in_cpuacct(machine, &own, &limiting, &folder);
+    /* The time used is another hierarchy's: the folder of the same name there, if any. */
+    if (!find_folder(machine, "cpuacct", &folder)) {
+        folder.path[0] = '\0';
+    } else if (strcmp(own.path + own.base, folder.path + folder.base) == 0) {
+        folder.path[folder.base + strlen(limiting.path) - limiting.base] = '\0';
+    }
     if (offer(machine, EL_MACHINE_USAGE, folder.path, "cpuacct.usage")) {
         machine->facts.cgroups = 1;
     }
@@ -220,7 +214,7 @@ static void look_at_version_2(el_machine_t *machine)
         return;
     }
     narrow_mask(machine, own.path, "cpuset.cpus.effective");
-    /* Where version 1 has the controller, this hierarchy has no limits. */
+    /* If version 1 has the controller, this hierarchy has no limits. */
     if (machine->facts.cgroups == 0) {
         limiting = own;
         find_limit(machine, 2, &limiting);
@@ -306,19 +300,11 @@ bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec)
     return strcmp(before, machine->signals_text) != 0;
 }
 
-/* A text that was read and not understood is no error of the system's. */
-static bool understood(bool good, size_t len)
-{
-    if (!good && len > 0) {
-        errno = 0;
-    }
-    return good;
-}
-
 bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *reading,
                      const char **path)
 {
     bool by_kernel = !machine->signals.cgroup && machine->signals.tick_usec > 0;
+    bool good;
     size_t len;
 
     *path = path_of(machine);
@@ -327,13 +313,15 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
     len = machine->kept >= 0 ? read_from(machine->kept, machine->text, sizeof(machine->text))
                              : read_path(*path, machine->text, sizeof(machine->text));
     if (!machine->signals.cgroup) {
-        reading->has_stat = len > 0 && el_load_parse(machine->text, len, &reading->stat);
-        return understood(reading->has_stat, len);
+        good = reading->has_stat = len > 0 && el_load_parse(machine->text, len, &reading->stat);
+    } else {
+        good = reading->has_usage =
+            len > 0
+            && (machine->facts.cgroups == 2
+                    ? el_cgroup_stat(machine->text, len, &reading->usage_usec)
+                    : el_cgroup_usage(machine->text, len, &reading->usage_usec));
     }
-    reading->has_usage =
-        len > 0
-        && (machine->facts.cgroups == 2
-                ? el_cgroup_stat(machine->text, len, &reading->usage_usec)
-                : el_cgroup_usage(machine->text, len, &reading->usage_usec));
-    return understood(reading->has_usage, len);
+    /* A text that was read and not understood is no error of the system's. */
+    errno = !good && len > 0 ? 0 : errno;
+    return good;
 }

@@ -64,14 +64,14 @@ void el_machine_close(el_machine_t *machine);
 
 /*
  * Looks again where the last look is 10 s old, and no file is kept: limits and affinity change
- * while a server runs. True where `signals_text` became another.
+ * while a server runs. True if `signals_text` became another.
  */
 bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec);
 
 /*
  * Reads the signal that counts, at `now_usec`; the kernel's own /proc/stat at the moment of its
- * reading, by the same clock. `path` is then the file. False where it cannot be read: errno says
- * why, or is 0 where its text is not understood.
+ * reading, by the same clock. `path` is then the file. False if it cannot be read: errno says
+ * why, or is 0 if its text is not understood.
  */
 bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *reading,
                      const char **path);

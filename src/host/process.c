@@ -4,8 +4,6 @@
 
 #include "host/process.h"
 
-#include "host/clock.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
@@ -16,6 +14,34 @@
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+
+static uint64_t nsec_of(clockid_t clock)
+{
+    struct timespec now = {0};
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t el_clock_nsec(void)
+{
+    return nsec_of(CLOCK_MONOTONIC);
+}
+
+uint64_t el_clock_usec(void)
+{
+    return el_clock_nsec() / 1000;
+}
+
+uint32_t el_clock_sec(void)
+{
+    return (uint32_t)(el_clock_nsec() / 1000000000u);
+}
+
+uint64_t el_clock_cpu_nsec(void)
+{
+    return nsec_of(CLOCK_THREAD_CPUTIME_ID);
+}
 
 bool el_process_is_alive(uint32_t pid)
 {
@@ -49,7 +75,7 @@ bool el_thread_start(void *(*run)(void *of), void *of, pthread_t *thread)
     return error == 0;
 }
 
-/* As often the CPU is left to the holder, which needs microseconds, before this thread sleeps. */
+/* The CPU is left to the holder as often, which needs microseconds, before this thread sleeps. */
 #define YIELDS 8
 
 /* Nanoseconds of a sleep. */
@@ -69,25 +95,19 @@ bool el_lock_init(el_lock_t *lock)
     return made;
 }
 
-static void wait_a_little(unsigned turn)
-{
-    const struct timespec nap = {.tv_nsec = NAP};
-
-    if (turn < YIELDS) {
-        sched_yield();
-    } else {
-        nanosleep(&nap, NULL);
-    }
-}
-
 /* Waiting with a limit goes by the calendar in most systems, which may be set meanwhile. */
 bool el_lock_take(el_lock_t *lock, uint64_t usec, bool *died)
 {
+    const struct timespec nap = {.tv_nsec = NAP};
     int error = pthread_mutex_trylock(&lock->mutex);
     uint64_t until = error == EBUSY ? el_clock_usec() + usec : 0;
 
     for (unsigned turn = 0; error == EBUSY && el_clock_usec() < until; turn++) {
-        wait_a_little(turn);
+        if (turn < YIELDS) {
+            sched_yield();
+        } else {
+            nanosleep(&nap, NULL);
+        }
         error = pthread_mutex_trylock(&lock->mutex);
     }
     *died = error == EOWNERDEAD;
@@ -166,10 +186,5 @@ void el_idle_thread_wake(void)
 
 uint64_t el_idle_thread_cpu_nsec(void)
 {
-    struct timespec used;
-
-    if (!idle.started || clock_gettime(idle.clock, &used) != 0) {
-        return 0;
-    }
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    return idle.started ? nsec_of(idle.clock) : 0;
 }

@@ -1,7 +1,3 @@
-/*
- * Processes and threads: whether one lives, what keeps its code, a lock of several, and one that
- * gives way.
- */
 #ifndef ELASTIC_HOST_PROCESS_H
 #define ELASTIC_HOST_PROCESS_H
 
@@ -9,18 +5,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether there is a process `pid`, whoever it belongs to; any thread. */
+/* The clocks. The monotonic one is common to all processes of the machine. Any thread. */
+
+/* The monotonic clock. */
+uint64_t el_clock_nsec(void);
+uint64_t el_clock_usec(void);
+uint32_t el_clock_sec(void);
+
+/* CPU time of the calling thread: a system call, twenty times as long as the monotonic clock. */
+uint64_t el_clock_cpu_nsec(void);
+
+/*
+ * Processes and threads: if one lives, what keeps its code, a lock of several, and one that
+ * gives way.
+ */
+
+/* True if there is a process `pid`, whoever it belongs to; any thread. */
 bool el_process_is_alive(uint32_t pid);
 
 /*
  * Keeps the shared object that has `address` mapped, and what it depends on, until this process
- * ends, even where it is unloaded: for threads that may still run in it. False where it cannot.
+ * ends, even where it is unloaded: for threads that may still run in it. False if it cannot.
  */
 bool el_code_keep(const void *address);
 
 /*
  * Starts a detached thread that takes no signals, which are httpd's own threads' to handle;
- * `*thread`, unless NULL, is the thread. False where it cannot, with the reason in errno.
+ * `*thread`, unless NULL, is the thread. False if it cannot, with the reason in errno.
  */
 bool el_thread_start(void *(*run)(void *of), void *of, pthread_t *thread);
 
@@ -32,11 +43,11 @@ typedef struct {
     pthread_mutex_t mutex;
 } el_lock_t;
 
-/* Makes the shared memory at `lock` a lock; false where the system has none of this kind. */
+/* Makes the shared memory at `lock` a lock; false if the system has none of this kind. */
 bool el_lock_init(el_lock_t *lock);
 
 /*
- * Takes the lock. False where others have held it for `usec` µs: a process that was stopped keeps
+ * Takes the lock. False if others have held it for `usec` µs: a process that was stopped keeps
  * it for as long. `*died` is whether its last holder ended without giving it back, so that what it
  * protects may be half done.
  */
@@ -54,7 +65,7 @@ void el_lock_give(el_lock_t *lock);
 /*
  * Starts the thread of this process, which calls `run` once for each el_idle_thread_wake() and
  * receives no signals. It is never ended and never waited for: what `run` uses has to stay until
- * the process ends (el_code_keep()). False where the system has no such threads, with the reason in
+ * the process ends (el_code_keep()). False if the system has no such threads, with the reason in
  * errno. These functions are called by one thread.
  */
 bool el_idle_thread_start(void (*run)(void));
@@ -62,7 +73,7 @@ bool el_idle_thread_start(void (*run)(void));
 /* Has `run` called once more. */
 void el_idle_thread_wake(void);
 
-/* CPU time that the thread has used; 0 where there is none. */
+/* CPU time that the thread has used; 0 if there is none. */
 uint64_t el_idle_thread_cpu_nsec(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the kernel knows of a TCP connection. Any thread. */
+/* The kernel's numbers of a TCP connection. Any thread. */
 #ifndef ELASTIC_HOST_TCP_INFO_H
 #define ELASTIC_HOST_TCP_INFO_H
 
@@ -11,7 +11,7 @@ typedef struct {
 } el_tcp_rate_t;
 
 /*
- * The rate at which `fd`'s peer has acknowledged data, Linux 4.9's delivery rate. False where the
+ * The rate at which `fd`'s peer has acknowledged data, Linux 4.9's delivery rate. False if the
  * socket is no TCP, nothing was acknowledged yet, or the kernel does not say. A system call.
  */
 bool el_tcp_rate(int fd, el_tcp_rate_t *rate);

@@ -25,10 +25,9 @@
 #include "httpd/status/status.h"
 
 #include "elastic/ladder.h"
-#include "engines/budget.h"
+#include "engines/memory.h"
 #include "engines/dictionary.h"
 #include "engines/engines.h"
-#include "engines/pool.h"
 
 #include "ap_mpm.h"
 #include "http_core.h"

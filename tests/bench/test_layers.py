@@ -39,7 +39,7 @@ PLANTED = {
         [("src/core/etag.c", '#include "httpd/base/glue.h"\n')],
         "src/core may not use src/httpd/base"),
     "an include of the engines by the host layer": (
-        [("src/host/clock.c", '#include "engines/pool.h"\n')],
+        [("src/host/process.c", '#include "engines/memory.h"\n')],
         "src/host may not use src/engines"),
     "a call of a layer above through a declaration of one's own": (
         [("src/httpd/config/policy.c",
@@ -47,16 +47,15 @@ PLANTED = {
           "void el_policy_x(void)\n{\n    el_shared_reset();\n}\n")],
         "src/httpd/config may not use src/httpd/shared"),
     "two files that include each other": (
-        [("src/host/clock.h", '#include "host/process.h"\n')],
-        "these use each other: src/host/clock src/host/process"),
+        [("src/host/process.h", '#include "host/machine.h"\n')],
+        "these use each other: src/host/machine src/host/process"),
     "two files of which one includes and the other calls": (
         [("src/httpd/response/encode.c",
           "static void plant(ap_filter_t *f)\n{\n    el_send_head(f, NULL, NULL);\n}\n")],
         "these use each other: src/httpd/response/encode src/httpd/response/send"),
     "a circle of three": (
-        [("src/core/coding.h", '#include "elastic/etag.h"\n'),
-         ("include/elastic/coding.h", '#include "elastic/etag.h"\n')],
-        "these use each other: src/core/accept src/core/coding src/core/etag"),
+        [("include/elastic/http.h", '#include "elastic/decide.h"\n')],
+        "these use each other: src/core/cost src/core/decide src/core/engine src/core/http"),
     "a header that declares another file's function": (
         [("src/httpd/shared/stats.h", "void el_shared_reset(void);\n")],
         "stats.h declares el_shared_reset, which src/httpd/shared/shared defines"),

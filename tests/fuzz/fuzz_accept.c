@@ -1,4 +1,4 @@
-#include "elastic/accept.h"
+#include "elastic/http.h"
 
 #include "fuzz.h"
 

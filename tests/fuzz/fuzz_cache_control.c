@@ -1,4 +1,4 @@
-#include "elastic/cache_control.h"
+#include "elastic/http.h"
 
 #include "fuzz.h"
 

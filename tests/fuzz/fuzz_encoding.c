@@ -1,4 +1,4 @@
-#include "elastic/coding.h"
+#include "elastic/http.h"
 
 #include "fuzz.h"
 

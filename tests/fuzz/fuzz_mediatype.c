@@ -1,4 +1,4 @@
-#include "elastic/mediatype.h"
+#include "elastic/http.h"
 
 #include "fuzz.h"
 

@@ -1,4 +1,4 @@
-#include "elastic/structured.h"
+#include "elastic/http.h"
 
 #include "fuzz.h"
 

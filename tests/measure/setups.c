@@ -15,7 +15,7 @@
 #include "elastic/engine.h"
 #include "elastic/ladder.h"
 #include "engines/engines.h"
-#include "engines/pool.h"
+#include "engines/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

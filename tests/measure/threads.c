@@ -8,7 +8,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "elastic/engine.h"
 #include "engines/engines.h"
-#include "engines/pool.h"
+#include "engines/memory.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -51,7 +51,7 @@ bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_
 {
     static const el_load_signals_t signals = {.cpus = 1}; /* /proc/stat, of one CPU */
     el_state_inputs_t inputs = {.signals = &signals, .mask = mask, .reading = reading,
-                                .counters = &block->counters};
+                                .counters = &block->counters, .tally = &block->tally};
 
     return el_state_commit(state, claim, c, &inputs);
 }

@@ -1,6 +1,6 @@
 #include "encodings.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include <brotli/decode.h>
 #include <zlib.h>

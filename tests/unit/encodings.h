@@ -5,7 +5,7 @@
 #include "engines/dictionary.h"
 #include "engines/engines.h"
 #include "engines/library.h"
-#include "engines/pool.h"
+#include "engines/memory.h"
 
 #include "suites.h"
 

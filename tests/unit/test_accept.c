@@ -1,4 +1,4 @@
-#include "elastic/accept.h"
+#include "elastic/http.h"
 #include "suites.h"
 
 /* Identity's weight where nothing names it, and full weight. */

@@ -83,6 +83,19 @@ static unsigned arrive(unsigned count, uint64_t now)
 
 #define TENTH UINT64_C(100000)
 
+/* `encoded` responses were encoded, and the same number came from the cache, with as many HEADs. */
+static void serve(unsigned encoded)
+{
+    el_tally_body_t page = {.in = 1000, .out = 300};
+
+    el_counters_add(&block->counters, 0, EL_COUNT_COMPRESSED, 2 * encoded);
+    el_counters_add(&block->counters, 0, EL_COUNT_CACHE_HITS, 3 * encoded);
+    while (encoded-- > 0) {
+        el_tally_add(&block->tally, 0, EL_TALLY_BROTLI, &page);
+        el_tally_add(&block->tally, 1, EL_TALLY_CACHED_BR, &page);
+    }
+}
+
 TEST(claims, a_surge_brings_samples_forward)
 {
     el_control_config_t priced = block_config;
@@ -92,7 +105,7 @@ TEST(claims, a_surge_brings_samples_forward)
     priced.goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = 5e6};
     block_tick(generation, 1, &priced, 0);
     ck_assert_uint_eq(arrive(1000, START + INTERVAL), 0); /* nothing is known yet */
-    el_counters_add(&block->counters, 0, EL_COUNT_COMPRESSED, 100);
+    serve(100);
     block_tick(generation, 2, &priced, 20); /* a second with ten of them in each slot */
     surge = atomic_load(&state->surge);
     ck_assert_uint_eq(surge, 25);

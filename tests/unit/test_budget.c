@@ -1,7 +1,12 @@
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE /* syscall() */
+#endif
+
 /* What encoders, decoders and buffers may hold while they are in use. */
 #include "encodings.h"
-#include "engines/budget.h"
+#include "engines/memory.h"
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +146,30 @@ TEST(budget, what_is_kept_is_not_in_flight)
     ck_assert_uint_eq(el_in_flight_nbytes(&held), nbytes);
     ck_assert_ptr_null(el_pool_buffer_acquire(10000, &room));
     el_pool_release(context);
+}
+
+static unsigned asked;
+
+/* In place of the C library's, a call of the kernel each time. */
+pid_t getpid(void)
+{
+    asked++;
+    return (pid_t)syscall(SYS_getpid);
+}
+
+TEST(budget, a_charge_asks_the_kernel_nothing)
+{
+    el_account_t account = {0};
+
+    el_budget_open(&held, PLENTY, false);
+    asked = 0;
+    ck_assert(el_budget_take(&account, 1000));
+    el_budget_give(&account, 400);
+    el_budget_rest(&account);
+    ck_assert(el_budget_wake(&account));
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 600);
+    ck_assert_uint_eq(asked, 0);
+    el_budget_give(&account, 600);
 }
 
 TEST(budget, a_copy_of_the_process_counts_nothing)

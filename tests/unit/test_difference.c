@@ -100,6 +100,39 @@ EACH_DIFFERENCE(difference, a_page_that_changed_a_little_is_a_few_bytes)
     el_dictionary_release(dictionary);
 }
 
+/* A body is left midway, and the context is that of the next one, with another dictionary. */
+EACH_DIFFERENCE(difference, a_context_forgets_the_dictionary_before)
+{
+    el_dictionary_t *former, *next;
+    el_span_t span = {body, PAGE, encoded, 10};
+    el_context_t *context;
+    el_plan_t plan;
+    size_t made;
+
+    body_fill(BODY_NOISE, raw, PAGE);
+    former = try_prepare(engine, engine->level_min, PAGE, 1);
+    plan = plan_for(former, PAGE);
+    body_fill(BODY_NOISE, body, PAGE);
+    context = el_pool_acquire(&plan);
+    ck_assert_int_eq(engine->step(context, EL_FLUSH, &span), EL_STEP_MORE);
+    el_pool_release(context);
+
+    next = prepare(engine, PAGE, 2);
+    plan = plan_for(next, PAGE);
+    for (int turn = 0; turn < 2; turn++) {
+        body_fill(BODY_TEXT, body, PAGE);
+        made = turn ? encode_whole(&plan, PAGE, ROOM) : encode_stream(&plan, PAGE);
+        ck_assert_uint_lt(made, 200);
+        ck_assert_mem_eq(encoded + (engine->coding == EL_DCB ? 4 : 8), hash_of(2),
+                         EL_DICTIONARY_HASH);
+        assert_back(&plan, PAGE, made, "with the next dictionary");
+    }
+    ck_assert_ptr_eq(el_pool_acquire(&plan), context);
+    el_pool_release(context);
+    el_dictionary_release(former);
+    el_dictionary_release(next);
+}
+
 /* Pages of whose 3,000 bytes each their dictionary has so many. */
 EACH_DIFFERENCE(difference, a_decoder_has_the_first_text_after_two_segments)
 {

@@ -1,4 +1,4 @@
-#include "elastic/history.h"
+#include "elastic/counters.h"
 #include "suites.h"
 
 static el_history_t history;

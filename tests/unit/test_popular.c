@@ -1,5 +1,5 @@
 /* What comes again: bodies, paths whose bodies do, and encodings that are asked for often. */
-#include "elastic/popular.h"
+#include "elastic/entry.h"
 #include "suites.h"
 
 static el_doorkeeper_t door;

@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 #include "host/process.h"
-#include "host/clock.h"
 #include "suites.h"
 
 #include <sched.h>

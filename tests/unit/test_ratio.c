@@ -1,4 +1,4 @@
-#include "elastic/ratio.h"
+#include "elastic/dictionary.h"
 #include "suites.h"
 
 #define HOUR 3600

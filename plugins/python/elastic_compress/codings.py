@@ -41,7 +41,7 @@ class Zstd:
     has the head of a page with the first packets. A body that begins with no more than SMALL is
     flushed by who has more of it."""
 
-    FIRST, GROWTH, MOST, SMALL = 5 << 10, 3, 64 << 10, 24 << 10
+    FIRST, GROWTH, MOST, SMALL = 5 << 10, 3, 64 << 10, 16 << 10
 
     def __init__(self, level):
         self.library = importlib.import_module("zstandard")

@@ -11,7 +11,7 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 
 typedef enum { EL_RECORD_ELASTIC, EL_RECORD_DEFLATE, EL_RECORD_BROTLI, EL_RECORDS } el_record_t;
 

@@ -1,7 +1,7 @@
 #include "httpd/body/body.h"
 
-#include "elastic/coding.h"
-#include "engines/pool.h"
+#include "elastic/http.h"
+#include "engines/memory.h"
 
 #include "apr_portable.h"
 #include "http_protocol.h"

@@ -2,7 +2,7 @@
 
 #include "httpd/body/body.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #define UNKNOWN_LENGTH ((apr_size_t)-1)
 

@@ -3,10 +3,9 @@
 #include "httpd/body/body.h"
 #include "httpd/shared/shared.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 #include "engines/engines.h"
-#include "engines/pool.h"
-#include "host/clock.h"
+#include "host/process.h"
 
 #include <unistd.h>
 

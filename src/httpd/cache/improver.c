@@ -6,8 +6,7 @@
 #include "httpd/shared/tick.h"
 
 #include "engines/engines.h"
-#include "engines/pool.h"
-#include "host/clock.h"
+#include "engines/memory.h"
 #include "host/process.h"
 
 #include "apr_strings.h"

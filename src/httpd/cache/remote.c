@@ -5,8 +5,8 @@
 #include "httpd/shared/stats.h"
 
 #include "elastic/lockfree.h"
-#include "engines/pool.h"
-#include "host/clock.h"
+#include "engines/memory.h"
+#include "host/process.h"
 
 #include "ap_mpm.h"
 #include "ap_provider.h"

@@ -8,7 +8,7 @@
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
-#include "engines/pool.h"
+#include "engines/memory.h"
 #include "host/process.h"
 
 #include "ap_provider.h"

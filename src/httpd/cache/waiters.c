@@ -2,7 +2,7 @@
 
 #include "httpd/cache/waiters.h"
 
-#include "host/clock.h"
+#include "host/process.h"
 
 #include <errno.h>
 #include <pthread.h>

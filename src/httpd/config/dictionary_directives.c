@@ -4,7 +4,7 @@
 #include "httpd/config/settings.h"
 
 #include "elastic/dictionary.h"
-#include "elastic/structured.h"
+#include "elastic/http.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

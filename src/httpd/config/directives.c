@@ -6,7 +6,7 @@
 
 #include "elastic/counters.h"
 #include "elastic/etag.h"
-#include "elastic/mediatype.h"
+#include "elastic/http.h"
 #include "elastic/packet.h"
 #include "elastic/price.h"
 #include "engines/engines.h"

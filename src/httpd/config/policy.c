@@ -1,6 +1,6 @@
 #include "httpd/config/policy.h"
 
-#include "engines/pool.h"
+#include "engines/memory.h"
 
 /*
  * mod_deflate leaves bodies alone that are no longer than this, where they come whole in one

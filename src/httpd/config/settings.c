@@ -9,7 +9,7 @@
 #include "elastic/counters.h"
 #include "elastic/engine.h"
 #include "elastic/etag.h"
-#include "elastic/mediatype.h"
+#include "elastic/http.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"

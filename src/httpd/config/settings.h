@@ -12,11 +12,10 @@
 #include "httpd/base/records.h"
 #include "httpd/config/values.h"
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 #include "elastic/control.h"
 #include "elastic/ladder.h"
 #include "elastic/load.h"
-#include "elastic/mediatype.h"
 #include "elastic/price.h"
 
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
 #include "httpd/dictionary/site.h"
 #include "httpd/shared/shared.h"
 
-#include "host/clock.h"
+#include "host/process.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

@@ -10,7 +10,7 @@
 #ifndef ELASTIC_DICTIONARY_FOLDER_H
 #define ELASTIC_DICTIONARY_FOLDER_H
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 #include "elastic/dictionary.h"
 
 #include <stdatomic.h>

@@ -11,7 +11,7 @@
 #include "httpd/shared/shared.h"
 
 #include "elastic/dictionary.h"
-#include "elastic/structured.h"
+#include "elastic/http.h"
 
 #include "apr_date.h"
 #include "apr_strings.h"

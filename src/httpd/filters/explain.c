@@ -3,7 +3,7 @@
 #include "httpd/base/filter_names.h"
 #include "httpd/response/response.h"
 
-#include "elastic/structured.h"
+#include "elastic/http.h"
 
 #include "apr_strings.h"
 

@@ -2,7 +2,7 @@
 
 #include "httpd/body/body.h"
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"

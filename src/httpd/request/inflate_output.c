@@ -8,7 +8,7 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include "apr_strings.h"
 #include "http_log.h"

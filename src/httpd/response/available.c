@@ -4,8 +4,8 @@
 #include "httpd/dictionary/site.h"
 #include "httpd/response/fields.h"
 
-#include "elastic/ratio.h"
-#include "elastic/structured.h"
+#include "elastic/dictionary.h"
+#include "elastic/http.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"

@@ -7,7 +7,7 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/accept.h"
+#include "elastic/http.h"
 
 /*
  * Before all handlers but mod_cache's, which wants the tags as they came.

@@ -4,7 +4,7 @@
 
 #include "httpd/config/policy.h"
 
-#include "elastic/accept.h"
+#include "elastic/http.h"
 #include "elastic/price.h"
 
 /* What the request accepts, among all codings. Clients send the same line again and again. */

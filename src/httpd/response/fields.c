@@ -1,6 +1,6 @@
 #include "httpd/response/fields.h"
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

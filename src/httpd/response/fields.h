@@ -8,8 +8,7 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/cache_control.h"
-#include "elastic/coding.h"
+#include "elastic/http.h"
 #include "elastic/etag.h"
 
 /* A field's value, or NULL. */

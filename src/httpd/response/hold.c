@@ -3,7 +3,7 @@
 #include "httpd/response/connection.h"
 #include "httpd/response/fields.h"
 
-#include "host/clock.h"
+#include "host/process.h"
 
 /*
  * How long the end of a body is waited for: a tenth of a second, once per response, goes unnoticed.

@@ -19,7 +19,7 @@
 #include "httpd/response/fields.h"
 #include "httpd/shared/shared.h"
 
-#include "elastic/accept.h"
+#include "elastic/http.h"
 #include "elastic/decide.h"
 #include "elastic/entry.h"
 

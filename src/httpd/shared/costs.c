@@ -1,9 +1,9 @@
 #include "httpd/shared/costs.h"
 
 #include "elastic/ladder.h"
-#include "elastic/ratio.h"
+#include "elastic/dictionary.h"
 #include "engines/engines.h"
-#include "host/clock.h"
+#include "host/process.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,6 @@
 #include "httpd/shared/shared.h"
 
 #include "elastic/block.h"
-#include "host/clock.h"
 #include "host/process.h"
 
 #include "http_log.h"

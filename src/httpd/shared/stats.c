@@ -3,7 +3,7 @@
 #include "httpd/config/settings.h"
 #include "httpd/shared/shared.h"
 
-#include "host/clock.h"
+#include "host/process.h"
 
 #include "apr_lib.h"
 #include "apr_strings.h"

@@ -10,7 +10,6 @@
 
 #include "elastic/counters.h"
 #include "elastic/decide.h"
-#include "elastic/history.h"
 
 /*
  * One response in so many has its CPU time taken: that is a system call of half a microsecond,

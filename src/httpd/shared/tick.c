@@ -4,8 +4,8 @@
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
-#include "engines/pool.h"
-#include "host/clock.h"
+#include "engines/memory.h"
+#include "host/process.h"
 #include "host/files.h"
 #include "host/machine.h"
 
@@ -105,6 +105,7 @@ static void read_load(uint64_t claim, uint64_t now)
                             .mask = machine->masked ? &machine->mask : NULL,
                             .reading = &sampler.reading,
                             .counters = &el_shared.block->counters,
+                            .tally = &el_shared.block->tally,
                         });
     }
 }

@@ -10,7 +10,7 @@
 
 #include "elastic/decide.h"
 #include "engines/engines.h"
-#include "host/clock.h"
+#include "host/process.h"
 
 #include "apr_strings.h"
 

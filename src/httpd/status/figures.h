@@ -8,7 +8,7 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/coding.h"
+#include "elastic/http.h"
 
 typedef enum {
     EL_METRIC_GAUGE, EL_METRIC_COUNTER, EL_METRIC_HISTOGRAM, EL_METRIC_INFO

@@ -10,7 +10,7 @@
 #include "httpd/status/figures.h"
 
 #include "elastic/decide.h"
-#include "host/clock.h"
+#include "host/process.h"
 
 #include "apr_strings.h"
 #include "http_protocol.h"

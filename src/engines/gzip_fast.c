@@ -1,10 +1,15 @@
-/* gzip by ISA-L's igzip (RFC 1952): all access to the library goes through this file. */
+/*
+ * gzip by the libraries that are faster than zlib (RFC 1952): ISA-L's igzip, and libdeflate, which
+ * encodes whole bodies only. All access to both is in this file; a build may have one, or none.
+ */
 #include "engines/library.h"
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
-#include <isa-l.h>
 #include <limits.h>
+
+#ifdef ELASTIC_WITH_ISAL
+#include <isa-l.h>
 
 typedef struct {
     el_context_t base;
@@ -13,23 +18,7 @@ typedef struct {
     struct isal_zstream z;
 } isal_context_t;
 
-/*
- * A body has fewer symbols than bytes; a block of more than 64 K symbols gains nothing, as the
- * library's own default says.
- */
-static uint32_t tables_nbytes(uint32_t key)
-{
-    static const uint32_t nbytes[ISAL_DEF_MAX_LEVEL + 1][3] = {
-        {0, 0, 0},
-        {ISAL_DEF_LVL1_SMALL, ISAL_DEF_LVL1_MEDIUM, ISAL_DEF_LVL1_LARGE},
-        {ISAL_DEF_LVL2_SMALL, ISAL_DEF_LVL2_MEDIUM, ISAL_DEF_LVL2_LARGE},
-        {ISAL_DEF_LVL3_SMALL, ISAL_DEF_LVL3_MEDIUM, ISAL_DEF_LVL3_LARGE},
-    };
-
-    return nbytes[key >> 8][key & 0xff];
-}
-
-/* The level, and how many symbols there may be: 16 K, 32 K or 64 K. */
+/* The level, and the most symbols of a block: 16 K, 32 K or 64 K. */
 static uint32_t isal_key(const el_setup_t *setup)
 {
     unsigned size_class = el_memory_class(setup->size_hint);
@@ -40,12 +29,23 @@ static uint32_t isal_key(const el_setup_t *setup)
 
 static el_context_t *isal_create(const el_setup_t *setup)
 {
+    /*
+     * A body has fewer symbols than bytes; a block of more than 64 K symbols gains nothing, as the
+     * library's own default says.
+     */
+    static const uint32_t nbytes[ISAL_DEF_MAX_LEVEL + 1][3] = {
+        {0, 0, 0},
+        {ISAL_DEF_LVL1_SMALL, ISAL_DEF_LVL1_MEDIUM, ISAL_DEF_LVL1_LARGE},
+        {ISAL_DEF_LVL2_SMALL, ISAL_DEF_LVL2_MEDIUM, ISAL_DEF_LVL2_LARGE},
+        {ISAL_DEF_LVL3_SMALL, ISAL_DEF_LVL3_MEDIUM, ISAL_DEF_LVL3_LARGE},
+    };
     isal_context_t *context = el_context_allocate(sizeof(*context));
+    uint32_t key = isal_key(setup);
 
     if (!context) {
         return NULL;
     }
-    context->tables_nbytes = tables_nbytes(isal_key(setup));
+    context->tables_nbytes = nbytes[key >> 8][key & 0xff];
     if (context->tables_nbytes) {
         context->tables = el_memory_acquire(&context->base.account, context->tables_nbytes);
         if (!context->tables) {
@@ -158,3 +158,98 @@ const el_engine_t el_engine_isal = {
     .encode = isal_encode,
     .free = isal_free,
 };
+#endif
+
+#ifdef ELASTIC_WITH_LIBDEFLATE
+#include <libdeflate.h>
+
+#define LEVEL_MIN 1
+#define LEVEL_MAX 12
+
+typedef struct {
+    el_context_t base;
+    struct libdeflate_compressor *compressor;
+} libdeflate_context_t;
+
+/* A compressor's level cannot be changed. */
+static uint32_t libdeflate_key(const el_setup_t *setup)
+{
+    return (uint32_t)setup->level;
+}
+
+/*
+ * The library has no function for it. These are what bodies of up to half a megabyte touch of the
+ * memory that 1.14 asks malloc() for, rounded up: level 1 has one table, the levels to 9 hash
+ * chains, those above binary trees and a graph. The chains' 656 KB are for blocks of more matches
+ * than text ever has.
+ */
+#define TABLE_NBYTES (200 * 1024)
+#define CHAINS_NBYTES (440 * 1024)
+#define TREES_NBYTES (8800 * 1024)
+
+static el_context_t *libdeflate_create(const el_setup_t *setup)
+{
+    libdeflate_context_t *context = el_context_allocate(sizeof(*context));
+    size_t nbytes = setup->level < 2 ? TABLE_NBYTES : setup->level < 10 ? CHAINS_NBYTES
+                                                                       : TREES_NBYTES;
+
+    if (!context) {
+        return NULL;
+    }
+    if (el_budget_take(&context->base.account, nbytes)) {
+        context->compressor = libdeflate_alloc_compressor(setup->level);
+    }
+    if (!context->compressor) {
+        el_context_deallocate(&context->base);
+        return NULL;
+    }
+    return &context->base;
+}
+
+/* A compressor keeps nothing from one call to the next. */
+static bool libdeflate_reset(el_context_t *base, const el_setup_t *setup)
+{
+    (void)base;
+    (void)setup;
+    return true;
+}
+
+static el_step_t libdeflate_encode(el_context_t *base, el_span_t *span)
+{
+    libdeflate_context_t *context = (libdeflate_context_t *)base;
+    size_t nbytes = libdeflate_gzip_compress(context->compressor, span->in, span->in_nbytes,
+                                             span->out, span->out_nbytes_avail);
+
+    if (nbytes == 0) {
+        return EL_STEP_MORE;
+    }
+    el_span_advance(span, span->in_nbytes, nbytes);
+    return EL_STEP_OK;
+}
+
+static void libdeflate_free(el_context_t *base)
+{
+    libdeflate_free_compressor(((libdeflate_context_t *)base)->compressor);
+    el_context_deallocate(base);
+}
+
+/* The library has its version in its header only. */
+static const char *libdeflate_version(void)
+{
+    return LIBDEFLATE_VERSION_STRING;
+}
+
+const el_engine_t el_engine_libdeflate = {
+    .name = "libdeflate",
+    .coding = EL_GZIP,
+    .level_min = LEVEL_MIN,
+    .level_max = LEVEL_MAX,
+    .costs = el_costs_libdeflate,
+    .version = libdeflate_version,
+    .key = libdeflate_key,
+    .create = libdeflate_create,
+    .reset = libdeflate_reset,
+    .encode = libdeflate_encode,
+    .free = libdeflate_free,
+};
+#endif

@@ -1,11 +1,190 @@
-#include "engines/pool.h"
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#endif
 
-#include "engines/budget.h"
+#include "engines/memory.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+static el_in_flight_t *held; /* NULL: nothing is counted */
+static el_holder_t *holder;
+static uint64_t held_most;
+static bool only_requests;
+
+static _Thread_local bool refused;
+
+/* In a copy of the process, which counts nothing. */
+static void budget_close(void)
+{
+    held = NULL;
+}
+
+void el_budget_open(el_in_flight_t *of, uint64_t bytes, bool requests)
+{
+    static bool is_watched;
+
+    held = of;
+    held_most = bytes;
+    only_requests = requests;
+    if (held) {
+        holder = el_in_flight_enter(held, (uint32_t)getpid());
+        is_watched = is_watched || pthread_atfork(NULL, NULL, budget_close) == 0;
+    }
+}
+
+static bool is_counted(const el_account_t *account)
+{
+    return held && !account->idle && (account->of_request || !only_requests);
+}
+
+/* False if it is refused. */
+static bool count(const el_account_t *account, size_t nbytes)
+{
+    if (!is_counted(account)) {
+        return true;
+    }
+    if (account->committed) {
+        el_in_flight_add(held, holder, (int64_t)nbytes);
+        return true;
+    }
+    if (!el_in_flight_take(held, holder, nbytes, held_most)) {
+        refused = true;
+        return false;
+    }
+    return true;
+}
+
+bool el_budget_take(el_account_t *account, size_t nbytes)
+{
+    bool taken = count(account, nbytes);
+
+    account->nbytes += taken ? nbytes : 0;
+    return taken;
+}
+
+void el_budget_give(el_account_t *account, size_t nbytes)
+{
+    if (is_counted(account)) {
+        el_in_flight_add(held, holder, -(int64_t)nbytes);
+    }
+    account->nbytes -= nbytes;
+}
+
+bool el_budget_wake(el_account_t *account)
+{
+    account->idle = false;
+    account->idle = !count(account, account->nbytes);
+    return !account->idle;
+}
+
+void el_budget_rest(el_account_t *account)
+{
+    if (is_counted(account)) {
+        el_in_flight_add(held, holder, -(int64_t)account->nbytes);
+    }
+    account->idle = true;
+    account->committed = false;
+}
+
+bool el_budget_take_refusal(void)
+{
+    bool was = refused;
+
+    refused = false;
+    return was;
+}
+
+/*
+ * Blocks of this size and more are mapped, which takes a call of the kernel: each of zlib's tables
+ * is as large. Sanitizers check the blocks of malloc() only.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MAPPED_MIN ((size_t)-1)
+#else
+#define MAPPED_MIN ((size_t)64 * 1024)
+#endif
+
+/* The head of a block. */
+typedef union {
+    size_t nbytes; /* with this */
+    max_align_t align;
+} head_t;
+
+void *el_memory_acquire(void *account, size_t nbytes)
+{
+    size_t size = nbytes + sizeof(head_t);
+    head_t *head;
+
+    if (size < nbytes || !el_budget_take(account, size)) {
+        return NULL;
+    }
+    head = size < MAPPED_MIN ? malloc(size)
+                             : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!head || head == MAP_FAILED) {
+        el_budget_give(account, size);
+        return NULL;
+    }
+    head->nbytes = size;
+    return head + 1;
+}
+
+void el_memory_release(void *account, void *memory)
+{
+    head_t *head = memory;
+
+    if (!memory) {
+        return;
+    }
+    head--;
+    el_budget_give(account, head->nbytes);
+    if (head->nbytes < MAPPED_MIN) {
+        free(head);
+    } else {
+        munmap(head, head->nbytes);
+    }
+}
+
+void *el_context_allocate(size_t nbytes)
+{
+    el_account_t account = {0};
+    el_context_t *context;
+
+    if (!el_budget_take(&account, nbytes)) {
+        return NULL;
+    }
+    context = calloc(1, nbytes);
+    if (!context) {
+        el_budget_give(&account, nbytes);
+        return NULL;
+    }
+    context->account = account;
+    return context;
+}
+
+void el_context_deallocate(el_context_t *context)
+{
+    el_budget_give(&context->account, context->account.nbytes);
+    free(context);
+}
+
+void el_memory_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
 
 /* Lists of what is kept, by a hash of engine and key; a power of two. */
 #define LISTS 32
@@ -51,7 +230,7 @@ static _Atomic size_t whole = SIZE_MAX;
 static _Atomic bool one_thread; /* of this process encodes */
 static _Atomic unsigned age;
 
-/* False where another holds the lock for all of the tries. */
+/* False if another holds the lock for all of the tries. */
 static bool lock(void)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -76,7 +255,7 @@ static el_context_t **list_of(const el_engine_t *engine, uint32_t key)
 }
 
 /*
- * The youngest of that engine and key, which is no longer kept; NULL where there is none, or it may
+ * The youngest of that engine and key, which is no longer kept; NULL if there is none, or it may
  * not be used.
  */
 static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
@@ -100,21 +279,17 @@ static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
     return context;
 }
 
-static void free_context(el_context_t *context)
-{
-    if (context->engine) {
-        context->engine->free(context);
-    } else {
-        el_context_deallocate(context);
-    }
-}
-
+/* Contexts, and buffers, which have no engine. */
 static void free_chain(el_context_t *chain)
 {
     while (chain) {
         el_context_t *next = chain->next;
 
-        free_context(chain);
+        if (chain->engine) {
+            chain->engine->free(chain);
+        } else {
+            el_context_deallocate(chain);
+        }
         chain = next;
     }
 }
@@ -162,9 +337,9 @@ static bool fits(size_t nbytes)
 }
 
 /*
- * What a single thread keeps is idle while it works with something else. Where that is new and both
- * are above the limit, what is kept goes: a few hundred such processes are a matter of gigabytes.
- * Threads would only take from each other what the next is about to ask for.
+ * Frees what a process of one thread keeps, if that and a new piece together are above the limit:
+ * it is idle while the thread works with the new one, and a few hundred such processes are a matter
+ * of gigabytes. Threads would only take from each other what the next is about to ask for.
  */
 static void evict_idle(size_t nbytes)
 {
@@ -175,7 +350,7 @@ static void evict_idle(size_t nbytes)
 }
 
 /*
- * Keeps it, where that is within the limit. Where it is not at once, then after all has gone that
+ * Keeps it, if that is within the limit. If it is not at once, then after all has gone that
  * nobody asked for in this age or the last; that is looked for once in an age.
  */
 static void keep(el_context_t *context)
@@ -185,7 +360,8 @@ static void keep(el_context_t *context)
     size_t nbytes = context->account.nbytes;
 
     if (!lock()) {
-        free_context(context);
+        context->next = NULL;
+        free_chain(context);
         return;
     }
     if (!fits(nbytes) && nbytes <= limit && full_age != age) {
@@ -237,7 +413,7 @@ void el_pool_release(el_context_t *context)
     }
 }
 
-/* What a buffer begins with; its data follows at the same alignment that malloc() gives. */
+/* The head of a buffer; its data follows, aligned as malloc() does. */
 typedef union {
     el_context_t base; /* without an engine; its key is log2 of the whole buffer's bytes */
     max_align_t align;
@@ -246,43 +422,34 @@ typedef union {
 /* Smaller ones are not worth a key of their own. */
 #define BUFFER_BITS_MIN 13
 
-static buffer_t *make_buffer(uint32_t bits)
+void *el_pool_buffer_acquire(size_t nbytes, size_t *room)
 {
     el_account_t account = {0};
-    buffer_t *buffer;
-
-    if (!el_budget_take(&account, (size_t)1 << bits)) {
-        return NULL;
-    }
-    buffer = malloc((size_t)1 << bits);
-    if (!buffer) {
-        el_budget_give(&account, (size_t)1 << bits);
-        return NULL;
-    }
-    buffer->base = (el_context_t){.key = bits, .account = account};
-    return buffer;
-}
-
-void *el_pool_buffer_acquire(size_t nbytes, size_t *held)
-{
     uint32_t bits = BUFFER_BITS_MIN;
     buffer_t *buffer;
+    size_t size;
 
     if (nbytes > SIZE_MAX / 4) {
         return NULL;
     }
-    while (((size_t)1 << bits) - sizeof(buffer_t) < nbytes) {
+    while (((size_t)1 << bits) - sizeof(*buffer) < nbytes) {
         bits++;
     }
+    size = (size_t)1 << bits;
     buffer = (buffer_t *)acquire_kept(NULL, bits);
     if (!buffer) {
-        evict_idle((size_t)1 << bits);
-        buffer = make_buffer(bits);
-        if (!buffer) {
+        evict_idle(size);
+        if (!el_budget_take(&account, size)) {
             return NULL;
         }
+        buffer = malloc(size);
+        if (!buffer) {
+            el_budget_give(&account, size);
+            return NULL;
+        }
+        buffer->base = (el_context_t){.key = bits, .account = account};
     }
-    *held = ((size_t)1 << bits) - sizeof(buffer_t);
+    *room = size - sizeof(*buffer);
     return buffer + 1;
 }
 
