@@ -473,21 +473,22 @@ static bool directives_set_cache_store(cmd_parms *cmd, el_server_t *server,
 
 /* --- dictionaries */
 
+/* Fetch's destinations of requests, without the empty one. */
+#define DESTINATIONS                                                                               \
+    " audio audioworklet compression-dictionary document embed font frame iframe image json "      \
+    "manifest object paintworklet report script serviceworker sharedworker style text track "      \
+    "video webidentity worker xslt "
+
 /* Checks the words of match-dest. Returns what is wrong with them, or NULL. */
 static const char *directives_dest_fault(cmd_parms *cmd, const char *words)
 {
-    /* Fetch's destinations of requests, without the empty one. */
-    static const char known[] =
-        " audio audioworklet compression-dictionary document embed font frame iframe image json "
-        "manifest object paintworklet report script serviceworker sharedworker style text track "
-        "video webidentity worker xslt ";
     const char *rest = words, *word;
 
     if (strlen(words) >= EL_DEST_ROOM) {
         return "it is too long";
     }
     while (*(word = ap_getword_white(cmd->temp_pool, &rest))) {
-        if (!strstr(known, apr_pstrcat(cmd->temp_pool, " ", word, " ", NULL))) {
+        if (!strstr(DESTINATIONS, apr_pstrcat(cmd->temp_pool, " ", word, " ", NULL))) {
             return apr_psprintf(cmd->pool, "%s is no destination of requests", word);
         }
     }
