@@ -127,8 +127,8 @@ void el_stats_skipped(request_rec *r, el_reason_t reason)
 #define NUMBER_ROOM 40
 
 /*
- * Writes `mark`, unless it is NUL, and a number into the room at `*at`, which moves on. One piece of
- * memory for several numbers takes a quarter of the time of one for each.
+ * Writes `mark`, unless it is NUL, and a number into the room at `*at`, which moves on. One piece
+ * of memory for several numbers takes a quarter of the time of one for each.
  */
 static char *write_number(char **at, char mark, uint64_t value)
 {

@@ -276,7 +276,7 @@ static void read_controller(now_t *now)
     for (int i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
         now->number[LEVEL + i] = level_of((el_coding_t)i, effort);
     }
-    /* What a saved byte may cost, and the rate of a wire that takes that time for it. */
+    /* The price of a saved byte, and the rate of a wire that takes that time for a byte. */
     now->number[PRICE] = el_control_is_priced(config) ? fmax(effort.price, 0) : NAN;
     now->number[RATE] = now->number[PRICE] > 0 ? NSEC_OF_BYTE_AT_MBIT / now->number[PRICE]
                                                : now->number[PRICE];
