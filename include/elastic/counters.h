@@ -48,7 +48,7 @@ const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
 
 /*
  * X(identifier): the counters, beside one for each fault of a precompressed file, each fate of a
- * dictionary and each reason. A row of src/httpd/status/figures.c shows one.
+ * dictionary and each reason. A row of src/httpd/status/status.c shows one.
  */
 #define EL_COUNTERS(X)                                                                             \
     X(COMPRESSED)      /* responses that went out encoded */                                       \

@@ -1,14 +1,7 @@
-/*
- * The three module records that are exported, and the hooks; what they do is in the layers below.
- */
-#include "httpd/base/glue.h"
-#include "httpd/base/records.h"
+/* The three exported module records, and the hooks, which call the layers below. */
 #include "httpd/cache/improver.h"
 #include "httpd/cache/store.h"
-#include "httpd/config/commands.h"
-#include "httpd/config/policy.h"
-#include "httpd/config/settings.h"
-#include "httpd/config/stock.h"
+#include "httpd/config/config.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/files/precompressed.h"
 #include "httpd/filters/filters.h"
@@ -21,7 +14,6 @@
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
-#include "httpd/status/dump.h"
 #include "httpd/status/status.h"
 
 #include "elastic/ladder.h"
@@ -39,48 +31,83 @@
 
 EL_USE_LOG;
 
-/* What each process may hold of prepared dictionaries at least: one of some 350 KB. */
+/* Each process may hold this much of prepared dictionaries at least: one takes some 350 KB. */
 #define DICTIONARIES_LEAST ((size_t)2 * 1024 * 1024)
+
+static module elastic_record, deflate_record, brotli_record;
+
+static module *const records[EL_RECORDS] = {
+    [EL_RECORD_ELASTIC] = &elastic_record,
+    [EL_RECORD_DEFLATE] = &deflate_record,
+    [EL_RECORD_BROTLI] = &brotli_record,
+};
 
 static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     (void)plog;
     (void)ptemp;
-    el_records_lend(pconf);
-    el_settings_prepare();
+    el_records_lend(records, pconf);
     return OK;
 }
 
-/* How many requests httpd handles at a time: MaxRequestWorkers. */
-static unsigned workers(void)
+/*
+ * The bound of decoded request bodies unless ElasticMaxMemory is given: the client chooses the
+ * memory of a decoder of br or zstd. 1 MB for each worker, because the operator has chosen their
+ * number by the machine's memory, and each takes some megabytes anyway. Ordinary clients stay far
+ * below it: gzip takes 40 KB, and few workers decode zstd and br, which take 2 and 4 MB, at the
+ * same time. With few workers, 64 MB: the largest body that is allowed takes 33 MB, two windows of
+ * br, and half a window more while one of them grows.
+ */
+static int64_t memory_of_requests(void)
 {
     int processes = 1, threads = 1;
+    int64_t workers;
 
     ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes);
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     /* prefork says 0 threads. */
-    return (unsigned)(processes > 1 ? processes : 1) * (unsigned)(threads > 1 ? threads : 1);
+    workers = (int64_t)(processes > 1 ? processes : 1) * (threads > 1 ? threads : 1);
+    return (workers > 64 ? workers : 64) * 1024 * 1024;
 }
 
 static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_t *pconf)
 {
     const el_server_t *server = el_server_of(main_server);
-    const el_range_t *range = el_policy_ranges();
-    bool top, only_requests;
-    int64_t max_memory = el_server_max_memory(server, workers(), &only_requests);
-    double idle = el_server_idle(server, &top);
-
-    return (el_shared_config_t){
-        .control = el_server_control(server, el_ladder_top(range)),
-        .goal = el_server_goal(server),
-        .start = el_ladder_start(range),
-        .position = el_server_position(server, pconf),
-        .interval = (uint64_t)el_server_interval(server),
-        .max_memory = max_memory,
+    const int64_t *value = server->values.value;
+    bool is_external = value[EL_SERVER_CONTROL] == EL_CONTROL_EXTERNAL;
+    bool only_requests = !el_value_is_set(&server->values, EL_SERVER_MAX_MEMORY);
+    double high = (double)value[EL_SERVER_HIGH] / EL_PPM;
+    double bypass = (double)value[EL_SERVER_BYPASS] / EL_PPM;
+    el_shared_config_t config = {
+        .control = {
+            /* Until the position file is read, httpd's own controller sets the position. */
+            .mode = is_external ? EL_CONTROL_STEP : (el_control_mode_t)value[EL_SERVER_CONTROL],
+            .low = (double)value[EL_SERVER_LOW] / EL_PPM,
+            .high = high,
+            /* Below the high threshold it could begin where it has to end, and flap. */
+            .bypass = bypass < high ? high : bypass,
+            .top = el_ladder_top(el_policy_ranges),
+            .goal = {.kind = EL_GOAL_CPU},
+        },
+        /* Pages come soonest, unless ElasticControl says how to follow the CPU's thresholds. */
+        .goal = el_value_is_set(&server->values, EL_SERVER_CONTROL) ? "cpu" : "time 5Mbit/s",
+        .start = el_ladder_start(el_policy_ranges),
+        .interval = (uint64_t)value[EL_SERVER_INTERVAL],
+        .max_memory = only_requests ? memory_of_requests() : value[EL_SERVER_MAX_MEMORY],
         .max_of_requests = only_requests,
-        .idle = idle,
-        .idle_top = top,
+        .idle = (double)value[EL_SERVER_IDLE] / EL_PPM,
+        .idle_top = value[EL_SERVER_IDLE_TOP],
     };
+
+    if (server->goal) {
+        config.goal = server->goal;
+    }
+    el_goal_parse(config.goal, strlen(config.goal), &config.control.goal);
+    if (is_external) {
+        config.position = server->position ? server->position
+                                           : ap_runtime_dir_relative(pconf, "elastic.position");
+    }
+    return config;
 }
 
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
@@ -124,7 +151,8 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 
 static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
-    uint64_t memory = el_server_pool_memory(el_server_of(main_server));
+    const el_server_t *server = el_server_of(main_server);
+    uint64_t memory = (uint64_t)server->values.value[EL_SERVER_POOL_MEMORY];
     int64_t most = el_shared.config.max_memory;
     int processes = 1;
     int threads = 1;
@@ -159,8 +187,8 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
 }
 
 /*
- * The cache and the dictionaries ask what the client has sent, before a module changes it. By then
- * mod_remoteip has said whose address the client's is, at FIRST.
+ * Notes the client's credentials for the cache and the dictionaries, before another module changes
+ * them. By then mod_remoteip has set the client's address, at FIRST.
  */
 static int note_credentials(request_rec *r)
 {
@@ -170,8 +198,8 @@ static int note_credentials(request_rec *r)
 }
 
 /*
- * Places among the hooks of httpd and of other modules are numbers, and names of modules nowhere:
- * a module that names another one moves it before those between them.
+ * Places among the hooks are numbers and never names of modules: a module that names another one
+ * moves it before all between them.
  *
  * Behind mod_cache's handler, which answers what it has, at REALLY_FIRST; and behind mod_headers's
  * `early` directives, at FIRST.
@@ -181,7 +209,7 @@ static int note_credentials(request_rec *r)
 
 /*
  * Before all other handlers: prepares conditional requests and request bodies, and answers for
- * ElasticDictionaryFile and the status. One hook, because every response pays for each.
+ * ElasticDictionaryFile and the status. One hook, because every response pays for each hook.
  */
 static int handle(request_rec *r)
 {
@@ -196,9 +224,9 @@ static int handle(request_rec *r)
 }
 
 /*
- * Just before httpd's own handler for files, which is the first of those at REALLY_LAST: whoever
- * decides as late as mod_actions, at LAST, has been asked then, in whichever order modules are
- * loaded. "core.c" as a successor would not do: that name has a handler at REALLY_FIRST as well.
+ * Just before httpd's own handler for files, which is the first of those at REALLY_LAST, and behind
+ * handlers as late as mod_actions's, at LAST, in whichever order modules are loaded. "core.c" as a
+ * successor would not do: that name has a handler at REALLY_FIRST as well.
  */
 #define PRECOMPRESSED (APR_HOOK_REALLY_LAST - 1)
 
@@ -216,6 +244,7 @@ static void register_hooks(apr_pool_t *pconf)
         return;
     }
     apr_pool_userdata_setn(key, key, NULL, pconf);
+    el_directives_begin();
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(el_dump, NULL, NULL, APR_HOOK_MIDDLE);
@@ -247,7 +276,7 @@ static void register_hooks(apr_pool_t *pconf)
 
 static void register_record(el_record_t record, apr_pool_t *pconf)
 {
-    el_record_load(record, pconf);
+    el_record_load(record, records[record], pconf);
     register_hooks(pconf);
     el_output_register(record);
 }
@@ -257,8 +286,8 @@ static void register_deflate(apr_pool_t *pconf);
 static void register_brotli(apr_pool_t *pconf);
 
 /*
- * The symbols by which the code knows its records are hidden: another module that exports the same
- * names cannot come in between. What httpd looks up are aliases.
+ * The code knows its records by hidden symbols, so that another module that exports the same names
+ * cannot come in between. httpd looks up the exported aliases.
  */
 #define RECORD_STUFF(name)                                                                         \
     MODULE_MAGIC_NUMBER_MAJOR, MODULE_MAGIC_NUMBER_MINOR, -1, name, NULL, NULL,                    \
@@ -304,23 +333,13 @@ EXPORT(elastic_module, elastic_record);
 EXPORT(deflate_module, deflate_record);
 EXPORT(brotli_module, brotli_record);
 
-/* All three, whichever of them is loaded: see el_records_lend(). */
-static void bind_records(void)
-{
-    el_record_bind(EL_RECORD_ELASTIC, &elastic_record);
-    el_record_bind(EL_RECORD_DEFLATE, &deflate_record);
-    el_record_bind(EL_RECORD_BROTLI, &brotli_record);
-}
-
 static void register_elastic(apr_pool_t *pconf)
 {
-    bind_records();
     register_record(EL_RECORD_ELASTIC, pconf);
 }
 
 static void register_deflate(apr_pool_t *pconf)
 {
-    bind_records();
     register_record(EL_RECORD_DEFLATE, pconf);
     el_input_register_deflate();
     el_inflate_output_register();
@@ -328,6 +347,5 @@ static void register_deflate(apr_pool_t *pconf)
 
 static void register_brotli(apr_pool_t *pconf)
 {
-    bind_records();
     register_record(EL_RECORD_BROTLI, pconf);
 }

@@ -36,13 +36,13 @@ PLANTED = {
         [("src/httpd/shared/stats.c", '#include "httpd/response/fields.h"\n')],
         "src/httpd/shared may not use src/httpd/response"),
     "an include of the glue by the core": (
-        [("src/core/etag.c", '#include "httpd/base/glue.h"\n')],
-        "src/core may not use src/httpd/base"),
+        [("src/core/etag.c", '#include "httpd/config/glue.h"\n')],
+        "src/core may not use src/httpd/config"),
     "an include of the engines by the host layer": (
         [("src/host/process.c", '#include "engines/memory.h"\n')],
         "src/host may not use src/engines"),
     "a call of a layer above through a declaration of one's own": (
-        [("src/httpd/config/policy.c",
+        [("src/httpd/config/settings.c",
           "void el_shared_reset(void);\nvoid el_policy_x(void);\n"
           "void el_policy_x(void)\n{\n    el_shared_reset();\n}\n")],
         "src/httpd/config may not use src/httpd/shared"),
@@ -129,7 +129,7 @@ def test_what_is_planted_is_found(tree, planted):
     "static const char plant[] = \"el_shared_reset\";\n",
 ], ids=["a comment", "a text"])
 def test_what_is_no_code_is_no_use(tree, text):
-    path = tree / "src/httpd/config/policy.c"
+    path = tree / "src/httpd/config/settings.c"
     # In place of an empty line: the tree has as many lines as it may have.
     path.write_text(path.read_text().replace("\n\n", f"\n{text}", 1))
     before, after = guard(ROOT), guard(tree)

@@ -1,7 +1,7 @@
 #include "server.h"
 
-#include "httpd/base/records.h"
-#include "httpd/config/policy.h"
+#include "httpd/config/config.h"
+#include "httpd/config/dropin.h"
 #include "httpd/request/request.h"
 #include "httpd/response/chain.h"
 #include "httpd/shared/shared.h"
@@ -352,13 +352,12 @@ void server_start(void)
     world.server.lookup_defaults = (ap_conf_vector_t *)world.places;
     for (int i = 0; i < MODULES; i++) {
         records[i]->module_index = i;
+        records[i]->register_hooks(world.pool);
+    }
+    for (int i = 0; i < MODULES; i++) {
         world.settings[i] = records[i]->create_server_config(world.pool, &world.server);
         world.places[i] = records[i]->create_dir_config
                               ? records[i]->create_dir_config(world.pool, NULL) : NULL;
-    }
-    el_settings_prepare();
-    for (int i = 0; i < MODULES; i++) {
-        records[i]->register_hooks(world.pool);
     }
     el_policy_configure(&world.server);
     MUST(el_shared_open(&config, &world.server) == APR_SUCCESS);

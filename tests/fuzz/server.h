@@ -6,8 +6,8 @@
 #ifndef ELASTIC_TESTS_FUZZ_SERVER_H
 #define ELASTIC_TESTS_FUZZ_SERVER_H
 
-#include "httpd/config/settings.h"
-#include "httpd/config/stock.h"
+#include "httpd/config/config.h"
+#include "httpd/config/dropin.h"
 
 #include "httpd.h"
 #include "apr_buckets.h"

@@ -9,7 +9,7 @@
 #ifndef ELASTIC_BODY_COPY_H
 #define ELASTIC_BODY_COPY_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 #include "apr_buckets.h"
 

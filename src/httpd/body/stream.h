@@ -6,7 +6,7 @@
 #ifndef ELASTIC_BODY_STREAM_H
 #define ELASTIC_BODY_STREAM_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 #include "apr_buckets.h"
 #include "util_filter.h"

@@ -2,9 +2,9 @@
 #ifndef ELASTIC_CACHE_BACKENDS_H
 #define ELASTIC_CACHE_BACKENDS_H
 
-#include "httpd/base/glue.h"
 #include "httpd/cache/crypto.h"
 #include "httpd/cache/local.h"
+#include "httpd/config/glue.h"
 
 /*
  * shmcb.c: a cache of httpd's socache provider shmcb, used under a lock. It lives in the parent

@@ -10,7 +10,7 @@
 #ifndef ELASTIC_CACHE_IMPROVER_H
 #define ELASTIC_CACHE_IMPROVER_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 #include "elastic/engine.h"
 #include "elastic/entry.h"

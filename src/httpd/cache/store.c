@@ -3,7 +3,7 @@
 #include "httpd/cache/backends.h"
 #include "httpd/cache/crypto.h"
 #include "httpd/cache/spares.h"
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
@@ -90,7 +90,7 @@ static void read_texts(const request_rec *r, const el_visitor_t *visitor, const 
                        head_t *head)
 {
     memset(text, 0, TEXTS * sizeof(*text));
-    if (!el_server_cache_shared(el_server_of(r->server))) {
+    if (!el_server_of(r->server)->values.value[EL_SERVER_CACHE_SHARED]) {
         head->port = r->server->port;
         text[HOST] = r->server->server_hostname;
         text[ADDRESS] = by_address ? address_of(r->server) : NULL;
@@ -171,7 +171,7 @@ static bool read_key(server_rec *main_server)
 
 bool el_store_check(server_rec *main_server)
 {
-    el_cache_store_t wanted = el_server_cache_store(el_server_of(main_server));
+    el_cache_store_t wanted = *el_server_of(main_server)->cache_store;
 
     if (wanted.remote && !read_key(main_server)) {
         return false;
@@ -194,7 +194,7 @@ static bool open_remote(const el_cache_store_t *wanted, server_rec *main_server,
         .provider = wanted->provider,
         .arguments = wanted->arguments,
         .keys = &keys,
-        .most = el_server_cache_max_size(el_server_of(main_server)),
+        .most = (size_t)el_server_of(main_server)->values.value[EL_SERVER_CACHE_MAX_SIZE],
     };
 
     el_shmcb_close();
@@ -226,7 +226,7 @@ static bool open_names(const el_cache_store_t *wanted, server_rec *main_server)
 void el_store_open(server_rec *main_server, apr_pool_t *pconf)
 {
     const el_server_t *server = el_server_of(main_server);
-    el_cache_store_t wanted = el_server_cache_store(server);
+    el_cache_store_t wanted = *server->cache_store;
     size_t room;
 
     most = 0;
@@ -236,7 +236,7 @@ void el_store_open(server_rec *main_server, apr_pool_t *pconf)
         el_shmcb_close();
         return;
     }
-    most = el_server_cache_max_size(server);
+    most = (size_t)server->values.value[EL_SERVER_CACHE_MAX_SIZE];
     if (wanted.remote) {
         most = open_remote(&wanted, main_server, pconf) ? most : 0;
     } else {

@@ -13,8 +13,8 @@
 #ifndef ELASTIC_CACHE_STORE_H
 #define ELASTIC_CACHE_STORE_H
 
-#include "httpd/base/glue.h"
 #include "httpd/cache/local.h"
+#include "httpd/config/glue.h"
 
 #include "elastic/engine.h"
 

@@ -1,94 +1,237 @@
-/* The table of Elastic directives, and the functions of those that take more than one value. */
-#include "httpd/config/commands.h"
-
-#include "httpd/config/arguments.h"
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
 
 #include "elastic/counters.h"
-#include "elastic/etag.h"
+#include "elastic/dictionary.h"
 #include "elastic/http.h"
 #include "elastic/packet.h"
-#include "elastic/price.h"
 #include "engines/engines.h"
 
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_core.h"
 
-/*
- * RFC 791 obliges every host to take a datagram of 576 bytes; an IPv4 packet's length has 16 bits.
- */
-#define MTU_MIN 576
-#define MTU_MAX 65535
+/* --- arguments */
 
-#define INTERVAL_MIN apr_time_from_msec(100)
-#define INTERVAL_MAX apr_time_from_sec(60)
-/* The least interval that the paper advises (§4.3). */
-#define INTERVAL_ADVISED apr_time_from_msec(500)
-
-/* Half of a millisecond is what the fastest setup takes for a large page. */
-#define MAX_TIME_MIN apr_time_from_msec(1)
-#define MAX_TIME_MAX apr_time_from_sec(60)
+/* Shares of the CPU are kept in millionths. */
+#define PPM_PER_PERCENT 10000
 
 /* More than any machine has. */
-#define MEMORY_MAX (INT64_C(1) << 53)
+#define BYTES_MAX (INT64_C(1) << 53)
 
-/* What shmcb takes, whose sizes have 32 bits. */
-#define STORE_MIN 8192
-#define STORE_MAX (INT64_C(4294967295) - 1)
+/* The unit of a directive's number. */
+typedef enum {
+    UNIT_NONE,   /* no number is allowed, only words */
+    UNIT_ONE,    /* digits */
+    UNIT_BYTES,  /* digits, and K, M, G (of 1024) or nothing */
+    UNIT_TIME,   /* digits, and ms, s or nothing for seconds; the value is in µs */
+    UNIT_PERCENT /* 0 … 100; the value is in millionths */
+} directives_unit_t;
 
-static void advise_interval(cmd_parms *cmd, int64_t *interval)
+/* A word that is allowed, and its value; the last of a list has no name. */
+typedef struct {
+    const char *name;
+    int64_t value;
+} directives_word_t;
+
+/* A directive of one argument: the argument, and where its value goes. The command's `cmd_data`. */
+typedef struct {
+    el_record_t record;     /* whose settings */
+    bool server;            /* those of the server; otherwise those of the directory */
+    bool global;            /* refused within <VirtualHost> */
+    unsigned value;         /* which of its el_values_t */
+    directives_unit_t unit;
+    int64_t min, max;       /* of the number */
+    int64_t unset;          /* the default */
+    const directives_word_t *words; /* or NULL */
+    atomic_bool *is_on;     /* set if the value is On; or NULL */
+    void (*adjust)(cmd_parms *cmd, int64_t *value); /* may change the value or advise; or NULL */
+} directives_argument_t;
+
+/* The error that configtest shows: the directive, what was given, and its help text. */
+static const char *directives_refuse(const cmd_parms *cmd, const char *given)
 {
-    if (*interval < INTERVAL_ADVISED) {
-        el_advise(cmd, "below 500ms a sample may not show what the last change of level did");
+    return apr_psprintf(cmd->pool, "%s: '%s' is not allowed; it takes %s", cmd->cmd->name, given,
+                        cmd->cmd->errmsg);
+}
+
+/* Warns about a directive, once; not from .htaccess, which httpd reads for each request. */
+static void directives_advise(cmd_parms *cmd, const char *text)
+{
+    if (!ap_check_cmd_context(cmd, NOT_IN_HTACCESS) && !el_warnings_are_early()) {
+        el_warn(cmd->server, 0, "%s: %s", cmd->cmd->name, text);
     }
 }
 
-static const el_word_t auto_size[] = {{"auto", EL_MIN_SIZE_AUTO}, {NULL, 0}};
-static const el_word_t auto_mtu[] = {{"auto", EL_DEFAULT_MTU}, {NULL, 0}};
-static const el_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
-static const el_word_t no_max_memory[] = {{"Off", EL_NO_MAX_MEMORY}, {NULL, 0}};
-static const el_word_t no_padding[] = {{"Off", 0}, {NULL, 0}};
-static const el_word_t cache_scopes[] = {{"server", false}, {"all", true}, {NULL, 0}};
-static const el_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
-static const el_word_t etags[] = {
-    {"weak", EL_ETAG_WEAK}, {"suffix", EL_ETAG_SUFFIX}, {"keep", EL_ETAG_KEEP},
-    {"remove", EL_ETAG_REMOVE}, {NULL, 0},
-};
-static const el_word_t controls[] = {
-    {"step", EL_CONTROL_STEP}, {"mix", EL_CONTROL_MIX},
-    {"external", EL_CONTROL_EXTERNAL}, {"off", EL_CONTROL_OFF}, {NULL, 0},
-};
-static const el_word_t loads[] = {
-    {"auto", EL_LOAD_AUTO}, {"stat", EL_LOAD_STAT}, {"cgroup", EL_LOAD_CGROUP}, {NULL, 0},
-};
-
-/* Whether a pattern has `+` or `-` before it. */
-static bool is_signed(const char *given)
+/* The words of a directive's line (const char *), without quotes. */
+static apr_array_header_t *directives_words(const cmd_parms *cmd, const char *args)
 {
-    return *given == '+' || *given == '-';
+    apr_array_header_t *words = apr_array_make(cmd->pool, 4, sizeof(const char *));
+
+    while (*args) {
+        APR_ARRAY_PUSH(words, const char *) = ap_getword_conf(cmd->pool, &args);
+    }
+    return words;
 }
 
-static bool read_rule(const char *given, el_type_rule_t *rule)
+static const char *directives_word(const apr_array_header_t *words, int i)
 {
-    rule->listed = *given != '-';
-    return el_mediatype_pattern(is_signed(given) ? given + 1 : given, &rule->pattern);
+    return APR_ARRAY_IDX(words, i, const char *);
 }
 
-static const char *set_types(cmd_parms *cmd, void *config, const char *args)
+/* The only word of the line; NULL if there are none or several. */
+static const char *directives_only_word(const cmd_parms *cmd, const char *args)
+{
+    apr_array_header_t *words = directives_words(cmd, args);
+
+    return words->nelts == 1 ? directives_word(words, 0) : NULL;
+}
+
+/* Reads a whole number min … max, digits and nothing else. False leaves `value`. */
+static bool directives_number(const char *text, int64_t min, int64_t max, int64_t *value)
+{
+    char *end;
+    apr_int64_t parsed;
+
+    if (!apr_isdigit(*text)) {
+        return false;
+    }
+    errno = 0;
+    parsed = apr_strtoi64(text, &end, 10);
+    if (errno || *end || parsed < min || parsed > max) {
+        return false;
+    }
+    *value = parsed;
+    return true;
+}
+
+/* Reads a percentage 0 … 100, perhaps with a fraction, as millionths. */
+static bool directives_percentage(const char *text, int64_t *ppm)
+{
+    char *end;
+    double value;
+
+    if (!(apr_isdigit(*text) || *text == '.') || strspn(text, "0123456789.") != strlen(text)) {
+        return false;
+    }
+    value = strtod(text, &end);
+    if (*end || value > 100) {
+        return false;
+    }
+    *ppm = (int64_t)(value * PPM_PER_PERCENT + 0.5);
+    return true;
+}
+
+/* Reads a word or a number that the argument allows. False leaves `value`; NULL is neither. */
+static bool directives_read(const cmd_parms *cmd, const directives_argument_t *argument,
+                            const char *given, int64_t *value)
+{
+    static const struct {
+        directives_unit_t unit;
+        const char *letters;
+        int64_t factor;
+    } rows[] = {
+        {UNIT_ONE, "", 1},
+        {UNIT_BYTES, "", 1},
+        {UNIT_BYTES, "K", 1 << 10},
+        {UNIT_BYTES, "M", 1 << 20},
+        {UNIT_BYTES, "G", 1 << 30},
+        {UNIT_TIME, "", APR_USEC_PER_SEC},
+        {UNIT_TIME, "s", APR_USEC_PER_SEC},
+        {UNIT_TIME, "ms", APR_USEC_PER_SEC / 1000},
+    };
+    size_t digits = given ? strspn(given, "0123456789") : 0;
+    int64_t factor = 0;
+
+    for (const directives_word_t *word = argument->words; given && word && word->name; word++) {
+        if (strcasecmp(word->name, given) == 0) {
+            *value = word->value;
+            return true;
+        }
+    }
+    if (!given || argument->unit == UNIT_PERCENT) {
+        return given && directives_percentage(given, value);
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].unit == argument->unit && strcasecmp(rows[i].letters, given + digits) == 0) {
+            factor = rows[i].factor;
+        }
+    }
+    if (factor == 0 || !directives_number(apr_pstrmemdup(cmd->pool, given, digits), 0,
+                                          INT64_MAX / factor, value)) {
+        return false;
+    }
+    *value *= factor;
+    return *value >= argument->min && *value <= argument->max;
+}
+
+/* The function of every directive that has a directives_argument_t. */
+static const char *directives_set_value(cmd_parms *cmd, void *config, const char *args)
+{
+    const directives_argument_t *argument = cmd->info;
+    const char *error = argument->global ? ap_check_cmd_context(cmd, GLOBAL_ONLY) : NULL;
+    el_values_t *values =
+        argument->server ? el_record_settings(argument->record, cmd->server->module_config)
+                         : config;
+    int64_t value;
+
+    if (error) {
+        return error;
+    }
+    if (!directives_read(cmd, argument, directives_only_word(cmd, args), &value)) {
+        return directives_refuse(cmd, args);
+    }
+    if (argument->adjust) {
+        argument->adjust(cmd, &value);
+    }
+    if (argument->is_on && value == true) {
+        atomic_store(argument->is_on, true);
+    }
+    el_value_set(values, argument->value, value);
+    return NULL;
+}
+
+/*
+ * The function of every directive of the main server alone that takes several words. Its `cmd_data`
+ * is such a setter; false refuses the line.
+ */
+typedef bool (*directives_setter_t)(cmd_parms *cmd, el_server_t *server,
+                                    const apr_array_header_t *words);
+
+static const char *directives_set_global(cmd_parms *cmd, void *config, const char *args)
+{
+    const directives_setter_t *set = cmd->info;
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    el_server_t *server = el_record_settings(EL_RECORD_ELASTIC, cmd->server->module_config);
+
+    (void)config;
+    if (error) {
+        return error;
+    }
+    return (*set)(cmd, server, directives_words(cmd, args)) ? NULL : directives_refuse(cmd, args);
+}
+
+/* --- types, codings and levels */
+
+static const char *directives_set_types(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    apr_array_header_t *words = el_words(cmd, args);
+    apr_array_header_t *words = directives_words(cmd, args);
     apr_array_header_t *rules = apr_array_make(cmd->pool, words->nelts, sizeof(el_type_rule_t));
     bool replace = false;
 
     if (!words->nelts) {
-        return el_refuse(cmd, args);
+        return directives_refuse(cmd, args);
     }
     for (int i = 0; i < words->nelts; i++) {
-        if (!read_rule(el_word(words, i), apr_array_push(rules))) {
-            return el_refuse(cmd, el_word(words, i));
+        const char *given = directives_word(words, i);
+        bool is_signed = *given == '+' || *given == '-';
+        el_type_rule_t *rule = apr_array_push(rules);
+
+        rule->listed = *given != '-';
+        if (!el_mediatype_pattern(is_signed ? given + 1 : given, &rule->pattern)) {
+            return directives_refuse(cmd, given);
         }
-        replace = replace || !is_signed(el_word(words, i));
+        replace = replace || !is_signed;
     }
     if (replace || !dir->types) {
         dir->types = rules;
@@ -99,31 +242,32 @@ static const char *set_types(cmd_parms *cmd, void *config, const char *args)
     return NULL;
 }
 
-static const char *set_codings(cmd_parms *cmd, void *config, const char *args)
+static const char *directives_set_codings(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    apr_array_header_t *words = el_words(cmd, args);
+    apr_array_header_t *words = directives_words(cmd, args);
     unsigned seen = 0;
     size_t count = 0;
 
     if (!words->nelts) {
-        return el_refuse(cmd, args);
+        return directives_refuse(cmd, args);
     }
     for (int i = 0; i < words->nelts; i++) {
-        el_coding_t coding = el_coding_find(el_word(words, i), strlen(el_word(words, i)));
+        const char *given = directives_word(words, i);
+        el_coding_t coding = el_coding_find(given, strlen(given));
 
         if (coding == EL_IDENTITY) {
-            return el_refuse(cmd, el_word(words, i));
+            return directives_refuse(cmd, given);
         }
         if (seen & 1u << coding) {
-            return el_refuse(cmd, args);
+            return directives_refuse(cmd, args);
         }
         seen |= 1u << coding;
         if (el_engine_for(coding)) {
             dir->codings[count++] = coding;
         } else {
-            el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out",
-                                        el_word(words, i)));
+            directives_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out",
+                                                given));
         }
     }
     dir->codings_count = count;
@@ -131,32 +275,17 @@ static const char *set_codings(cmd_parms *cmd, void *config, const char *args)
     return NULL;
 }
 
-/* What this build makes of the bounds of `coding`; warns where it is something else. */
-static void keep_range(cmd_parms *cmd, el_dir_t *dir, el_coding_t coding, el_range_t wanted)
+/* Reads the bounds behind the coding; false if they are none. */
+static bool directives_read_range(const apr_array_header_t *words, const el_coding_info_t *info,
+                                  el_range_t *range)
 {
-    const char *token = el_coding_info(coding)->token;
-    el_range_t range = el_range_built_in(coding, wanted);
-
-    if (!range.enabled) {
-        el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out", token));
-    } else if (wanted.max > range.max) {
-        el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d in this build, which is used",
-                                    token, range.max));
-    }
-    dir->range[coding] = range;
-    dir->range_set[coding] = true;
-}
-
-/* The bounds that the words behind the coding say; false where they are none. */
-static bool read_range(const apr_array_header_t *words, const el_coding_info_t *info,
-                       el_range_t *range)
-{
-    bool stock = strcasecmp(el_word(words, 1), "stock") == 0;
+    bool stock = strcasecmp(directives_word(words, 1), "stock") == 0;
     bool one = words->nelts == 2;
+    int64_t least = info->level_min, most = info->level_max;
     int64_t min = info->stock_level, max = info->default_max;
 
-    if ((!stock && !el_number(el_word(words, 1), info->level_min, info->level_max, &min))
-        || (!one && !el_number(el_word(words, 2), info->level_min, info->level_max, &max))) {
+    if ((!stock && !directives_number(directives_word(words, 1), least, most, &min))
+        || (!one && !directives_number(directives_word(words, 2), least, most, &max))) {
         return false;
     }
     *range = el_range_of((int)min, (int)(one && !stock ? min : max));
@@ -164,197 +293,116 @@ static bool read_range(const apr_array_header_t *words, const el_coding_info_t *
     return range->min <= range->max;
 }
 
-static const char *set_level(cmd_parms *cmd, void *config, const char *args)
+static const char *directives_set_level(cmd_parms *cmd, void *config, const char *args)
 {
-    apr_array_header_t *words = el_words(cmd, args);
+    el_dir_t *dir = config;
+    apr_array_header_t *words = directives_words(cmd, args);
+    const char *token;
     el_coding_t coding;
     el_range_t range;
+    int max;
 
     if (words->nelts != 2 && words->nelts != 3) {
-        return el_refuse(cmd, args);
+        return directives_refuse(cmd, args);
     }
-    coding = el_coding_find(el_word(words, 0), strlen(el_word(words, 0)));
-    if (coding == EL_IDENTITY || !read_range(words, el_coding_info(coding), &range)) {
-        return el_refuse(cmd, args);
+    coding = el_coding_find(directives_word(words, 0), strlen(directives_word(words, 0)));
+    if (coding == EL_IDENTITY || !directives_read_range(words, el_coding_info(coding), &range)) {
+        return directives_refuse(cmd, args);
     }
-    keep_range(cmd, config, coding, range);
+    /* This build may have no engine for the coding, or one that ends at a lower level. */
+    token = el_coding_info(coding)->token;
+    max = range.max;
+    range = el_range_built_in(coding, range);
+    if (!range.enabled) {
+        directives_advise(cmd,
+                          apr_psprintf(cmd->pool, "%s is not built in and is left out", token));
+    } else if (max > range.max) {
+        directives_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d in this build, which "
+                                            "is used", token, range.max));
+    }
+    dir->range[coding] = range;
+    dir->range_set[coding] = true;
     return NULL;
 }
 
-static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
+/* --- load and goal */
+
+static bool directives_set_cpu(cmd_parms *cmd, el_server_t *server,
+                               const apr_array_header_t *words)
 {
-    apr_array_header_t *words = el_words(cmd, args);
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    el_server_t *server = el_server_config(cmd->server);
     int64_t low, high;
 
-    (void)config;
-    if (error) {
-        return error;
-    }
-    if (words->nelts != 2 || !el_percentage(el_word(words, 0), &low)
-        || !el_percentage(el_word(words, 1), &high) || low >= high) {
-        return el_refuse(cmd, args);
+    (void)cmd;
+    if (words->nelts != 2 || !directives_percentage(directives_word(words, 0), &low)
+        || !directives_percentage(directives_word(words, 1), &high) || low >= high) {
+        return false;
     }
     el_value_set(&server->values, EL_SERVER_LOW, low);
     el_value_set(&server->values, EL_SERVER_HIGH, high);
-    return NULL;
+    return true;
 }
 
-static const char *set_idle(cmd_parms *cmd, void *config, const char *args)
+static bool directives_set_idle(cmd_parms *cmd, el_server_t *server,
+                                const apr_array_header_t *words)
 {
-    apr_array_header_t *words = el_words(cmd, args);
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    el_server_t *server = el_server_config(cmd->server);
-    bool off = words->nelts == 1 && strcasecmp(el_word(words, 0), "Off") == 0;
-    bool top = words->nelts == 2 && strcasecmp(el_word(words, 1), "top") == 0;
+    bool off = words->nelts == 1 && strcasecmp(directives_word(words, 0), "Off") == 0;
+    bool top = words->nelts == 2 && strcasecmp(directives_word(words, 1), "top") == 0;
     int64_t share = 0;
 
-    (void)config;
-    if (error) {
-        return error;
-    }
-    if ((words->nelts != 1 && !top) || (!off && !el_percentage(el_word(words, 0), &share))) {
-        return el_refuse(cmd, args);
+    (void)cmd;
+    if ((words->nelts != 1 && !top)
+        || (!off && !directives_percentage(directives_word(words, 0), &share))) {
+        return false;
     }
     el_value_set(&server->values, EL_SERVER_IDLE, share);
     el_value_set(&server->values, EL_SERVER_IDLE_TOP, top);
-    return NULL;
+    return true;
 }
 
-static const char *set_goal(cmd_parms *cmd, void *config, const char *args)
+static bool directives_set_goal(cmd_parms *cmd, el_server_t *server,
+                                const apr_array_header_t *words)
 {
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    const char *text = apr_array_pstrcat(cmd->pool, el_words(cmd, args), ' ');
     el_goal_t goal;
 
-    (void)config;
-    if (error) {
-        return error;
-    }
-    if (!el_goal_parse(text, strlen(text), &goal)) {
-        return el_refuse(cmd, args);
-    }
-    el_server_config(cmd->server)->goal = text;
-    return NULL;
+    server->goal = apr_array_pstrcat(cmd->pool, words, ' ');
+    return el_goal_parse(server->goal, strlen(server->goal), &goal);
 }
 
-/* The bytes in parentheses at the end of the arguments of shmcb, where there are any. */
-static bool read_store_size(const cmd_parms *cmd, el_cache_store_t *store)
+/* --- paths and stores */
+
+/* The only word of the line as a path, relative to ServerRoot; NULL if it is none. */
+static const char *directives_path(const cmd_parms *cmd, const char *args)
 {
-    const char *size = strrchr(store->arguments, '(');
-    size_t len = size ? strlen(size) : 0;
-    int64_t nbytes;
-
-    if (!size) {
-        return strchr(store->arguments, ')') == NULL;
-    }
-    if (size[len - 1] != ')'
-        || !el_number(apr_pstrmemdup(cmd->pool, size + 1, len - 2), STORE_MIN, STORE_MAX,
-                      &nbytes)) {
-        return false;
-    }
-    store->nbytes = (uint64_t)nbytes;
-    return true;
-}
-
-/* The providers that other machines reach. */
-static const char *const remote_stores[] = {"redis", "memcache"};
-
-/* One of `remote_stores`, a colon, and where the store is, of which the provider knows more. */
-static bool read_remote_store(const cmd_parms *cmd, const char *given, el_cache_store_t *store)
-{
-    size_t len = strcspn(given, ":");
-
-    for (size_t i = 0; i < sizeof(remote_stores) / sizeof(remote_stores[0]); i++) {
-        if (strlen(remote_stores[i]) == len && strncmp(given, remote_stores[i], len) == 0
-            && given[len] && given[len + 1]) {
-            *store = (el_cache_store_t){
-                .provider = remote_stores[i],
-                .arguments = apr_pstrdup(cmd->pool, given + len + 1),
-                .remote = true,
-            };
-            return true;
-        }
-    }
-    return false;
-}
-
-/* shmcb, and what may follow. */
-static bool read_local_store(const cmd_parms *cmd, const char *given, el_cache_store_t *store)
-{
-    size_t len = strcspn(given, ":");
-    const char *standard = store->arguments;
-
-    if (strlen(store->provider) != len || strncmp(given, store->provider, len) != 0) {
-        return false;
-    }
-    if (!given[len]) {
-        return true;
-    }
-    store->arguments = given + len + 1;
-    if (!read_store_size(cmd, store)) {
-        return false;
-    }
-    if (!strchr(store->arguments, '(')) {
-        store->arguments = apr_pstrcat(cmd->pool, store->arguments, standard, NULL);
-    }
-    return true;
-}
-
-static const char *set_cache_store(cmd_parms *cmd, void *config, const char *args)
-{
-    el_cache_store_t *store = apr_pcalloc(cmd->pool, sizeof(*store));
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    const char *given = el_only_word(cmd, args);
-    el_server_t *server = el_server_config(cmd->server);
-
-    (void)config;
-    if (error) {
-        return error;
-    }
-    *store = el_server_cache_store(&(el_server_t){0});
-    if (!given
-        || (!read_local_store(cmd, given, store) && !read_remote_store(cmd, given, store))) {
-        return el_refuse(cmd, args);
-    }
-    server->cache_store = store;
-    return NULL;
-}
-
-/* The only word of the line as a path, relative to ServerRoot; NULL where it is none. */
-static const char *path_of(const cmd_parms *cmd, const char *args)
-{
-    const char *given = el_only_word(cmd, args);
+    const char *given = directives_only_word(cmd, args);
 
     return given && *given ? ap_server_root_relative(cmd->pool, given) : NULL;
 }
 
 /* A path; `cmd->info` is the offset of its field in el_server_t. */
-static const char *set_path(cmd_parms *cmd, void *config, const char *args)
+static const char *directives_set_path(cmd_parms *cmd, void *config, const char *args)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    const char *path = path_of(cmd, args);
-    char *server = (char *)el_server_config(cmd->server);
+    const char *path = directives_path(cmd, args);
+    char *server = el_record_settings(EL_RECORD_ELASTIC, cmd->server->module_config);
 
     (void)config;
     if (error) {
         return error;
     }
     *(const char **)(server + (size_t)cmd->info) = path;
-    return path ? NULL : el_refuse(cmd, args);
+    return path ? NULL : directives_refuse(cmd, args);
 }
 
-static const char *set_precompressed_root(cmd_parms *cmd, void *config, const char *args)
+static const char *directives_set_precompressed_root(cmd_parms *cmd, void *config, const char *args)
 {
     el_precompressed_root_t *root = apr_pcalloc(cmd->pool, sizeof(*root));
     const ap_directive_t *section = cmd->directive->parent;
-    const char *path = path_of(cmd, args);
+    const char *path = directives_path(cmd, args);
     el_dir_t *dir = config;
     size_t len;
 
     if (!path) {
-        return el_refuse(cmd, args);
+        return directives_refuse(cmd, args);
     }
     for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--) {
     }
@@ -367,53 +415,412 @@ static const char *set_precompressed_root(cmd_parms *cmd, void *config, const ch
     return NULL;
 }
 
+/* 64 MB of this machine's memory: thousands of pages of 10 KB, or hundreds of 100 KB. */
+static const el_cache_store_t directives_shmcb = {
+    .provider = "shmcb", .arguments = "(67108864)", .nbytes = 64 * 1024 * 1024,
+};
+
+/* shmcb counts bytes with 32 bits. */
+#define SHMCB_MIN 8192
+#define SHMCB_MAX (INT64_C(4294967295) - 1)
+
+/* Reads the arguments of shmcb: a path, or bytes in parentheses, or both; bytes have a default. */
+static bool directives_read_shmcb(cmd_parms *cmd, const char *arguments, el_cache_store_t *store)
+{
+    const char *size = strrchr(arguments, '(');
+    size_t len = size ? strlen(size) : 0;
+    int64_t nbytes;
+
+    store->arguments = arguments;
+    if (!size) {
+        store->arguments = apr_pstrcat(cmd->pool, arguments, directives_shmcb.arguments, NULL);
+        return strchr(arguments, ')') == NULL;
+    }
+    if (size[len - 1] != ')'
+        || !directives_number(apr_pstrmemdup(cmd->pool, size + 1, len - 2), SHMCB_MIN, SHMCB_MAX,
+                              &nbytes)) {
+        return false;
+    }
+    store->nbytes = (uint64_t)nbytes;
+    return true;
+}
+
+/* shmcb, or a provider that other machines reach, a colon, and what the provider knows more of. */
+static bool directives_set_cache_store(cmd_parms *cmd, el_server_t *server,
+                                       const apr_array_header_t *words)
+{
+    static const char *const remote[] = {"redis", "memcache"};
+    el_cache_store_t *store = apr_pmemdup(cmd->pool, &directives_shmcb, sizeof(*store));
+    const char *given = words->nelts == 1 ? directives_word(words, 0) : "";
+    size_t len = strcspn(given, ":");
+    const char *provider = apr_pstrmemdup(cmd->pool, given, len);
+    const char *arguments = given[len] ? given + len + 1 : NULL;
+
+    server->cache_store = store;
+    if (strcmp(provider, store->provider) == 0) {
+        return !arguments || directives_read_shmcb(cmd, arguments, store);
+    }
+    for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++) {
+        if (strcmp(provider, remote[i]) == 0 && arguments && *arguments) {
+            *store = (el_cache_store_t){
+                .provider = remote[i], .arguments = arguments, .remote = true,
+            };
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- dictionaries */
+
+/* Fetch's destinations of requests, without the empty one. */
+#define DESTINATIONS                                                                               \
+    " audio audioworklet compression-dictionary document embed font frame iframe image json "      \
+    "manifest object paintworklet report script serviceworker sharedworker style text track "      \
+    "video webidentity worker xslt "
+
+/* Checks the words of match-dest. Returns what is wrong with them, or NULL. */
+static const char *directives_dest_fault(cmd_parms *cmd, const char *words)
+{
+    const char *rest = words, *word;
+
+    if (strlen(words) >= EL_DEST_ROOM) {
+        return "it is too long";
+    }
+    while (*(word = ap_getword_white(cmd->temp_pool, &rest))) {
+        if (!strstr(DESTINATIONS, apr_pstrcat(cmd->temp_pool, " ", word, " ", NULL))) {
+            return apr_psprintf(cmd->pool, "%s is no destination of requests", word);
+        }
+    }
+    return NULL;
+}
+
+/* Reads `key="value"`, and moves behind it; NULL if the key is another. */
+static const char *directives_take(cmd_parms *cmd, const char **args, const char *key)
+{
+    size_t len = strlen(key);
+
+    if (strncasecmp(*args, key, len) != 0 || (*args)[len] != '=') {
+        return NULL;
+    }
+    *args += len + 1;
+    return ap_getword_conf(cmd->pool, args);
+}
+
+/* Reads one of a rule's arguments. Returns what is wrong with it, or NULL. */
+static const char *directives_read_rule(cmd_parms *cmd, const char **args,
+                                        el_dictionary_rule_t *rule)
+{
+    const char *value;
+
+    if ((value = directives_take(cmd, args, "match")) != NULL) {
+        rule->match = value;
+        return el_dictionary_pattern_fault(value);
+    }
+    if ((value = directives_take(cmd, args, "match-dest")) != NULL) {
+        rule->dest = value;
+        return directives_dest_fault(cmd, value);
+    }
+    if ((value = directives_take(cmd, args, "id")) != NULL) {
+        rule->id = value;
+        if (strlen(value) >= EL_ID_ROOM) {
+            return "it has more than 1024 characters";
+        }
+        return el_structured_can_hold(value) ? NULL
+                                             : "it has characters that are not printable ASCII";
+    }
+    return "there is no such argument";
+}
+
+/* The error that configtest shows about the argument `at`. */
+static const char *directives_refuse_argument(const cmd_parms *cmd, const char *at,
+                                              const char *fault)
+{
+    return apr_psprintf(cmd->pool, "%s: '%s' is not allowed: %s; it takes %s", cmd->cmd->name, at,
+                        fault, cmd->cmd->errmsg);
+}
+
+static const char *directives_set_dictionary(cmd_parms *cmd, void *config, const char *args)
+{
+    el_server_t *server = el_record_settings(EL_RECORD_ELASTIC, cmd->server->module_config);
+    el_dictionary_rule_t *rule = apr_pcalloc(cmd->pool, sizeof(*rule));
+    el_dir_t *dir = config;
+    const char *rest = args;
+
+    rule->dest = rule->id = "";
+    dir->dictionary = rule;
+    if (strcasecmp(args, "Off") == 0) {
+        return NULL;
+    }
+    while (*rest) {
+        const char *at = rest;
+        const char *fault = directives_read_rule(cmd, &rest, rule);
+
+        if (fault) {
+            return directives_refuse_argument(cmd, at, fault);
+        }
+    }
+    if (!rule->match) {
+        return directives_refuse(cmd, args);
+    }
+    if (!server->dictionary_rules) {
+        server->dictionary_rules = apr_array_make(cmd->pool, 1, sizeof(rule));
+    }
+    APR_ARRAY_PUSH(server->dictionary_rules, const el_dictionary_rule_t *) = rule;
+    return NULL;
+}
+
+/* Reads the names of host="…". Returns what is wrong with them, or NULL. */
+static const char *directives_read_hosts(cmd_parms *cmd, const char *words,
+                                         el_dictionary_file_t *file)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._[]:";
+    apr_array_header_t *hosts = apr_array_make(cmd->pool, 1, sizeof(const char *));
+    const char *word;
+
+    while (*(word = ap_getword_white(cmd->pool, &words))) {
+        /* As in a Host field: an address of IPv6 is in brackets. */
+        const char *end = *word == '[' ? strchr(word, ']') : NULL;
+        const char *port = end ? end + 1 : word + strcspn(word, ":");
+        int64_t number;
+
+        if (port == word || strspn(word, letters) != strlen(word)
+            || (*port && (*port != ':' || !directives_number(port + 1, 1, 65535, &number)))) {
+            return apr_psprintf(cmd->pool, "%s is no name of a host, with a port or without", word);
+        }
+        APR_ARRAY_PUSH(hosts, const char *) = word;
+    }
+    file->hosts = hosts;
+    return hosts->nelts > 0 ? NULL : "there is no name in it";
+}
+
+/* Reads one of the arguments behind the path. Returns what is wrong with it, or NULL. */
+static const char *directives_read_file(cmd_parms *cmd, const char **args,
+                                        el_dictionary_file_t *file)
+{
+    const char *value = directives_take(cmd, args, "host");
+    const char *fault;
+
+    if (value) {
+        return directives_read_hosts(cmd, value, file);
+    }
+    fault = strncasecmp(*args, "id=", strlen("id=")) == 0
+                ? "there is no such argument" : directives_read_rule(cmd, args, &file->rule);
+    return fault || !file->rule.match || *file->rule.match == '/' ? fault
+                                                                  : "it does not begin with /";
+}
+
+static const char *directives_set_dictionary_file(cmd_parms *cmd, void *config, const char *args)
+{
+    el_dictionary_file_t *file = apr_pcalloc(cmd->pool, sizeof(*file));
+    el_server_t *server = el_record_settings(EL_RECORD_ELASTIC, cmd->server->module_config);
+    const char *rest = args, *path = ap_getword_conf(cmd->pool, &rest);
+    el_dir_t *dir = config;
+
+    if (!dir->dictionary_files) {
+        dir->dictionary_files = apr_array_make(cmd->pool, 2, sizeof(file));
+    }
+    if (strcasecmp(args, "Off") == 0) {
+        APR_ARRAY_PUSH(dir->dictionary_files, el_dictionary_file_t *) = NULL;
+        if (!cmd->path) {
+            el_server_dictionary_files_off(server, cmd->pool);
+        }
+        return NULL;
+    }
+    file->path = *path ? ap_server_root_relative(cmd->pool, path) : NULL;
+    file->in_section = cmd->path != NULL;
+    file->rule.id = "";
+    while (file->path && *rest) {
+        const char *at = rest;
+        const char *fault = directives_read_file(cmd, &rest, file);
+
+        if (fault) {
+            return directives_refuse_argument(cmd, at, fault);
+        }
+    }
+    if (!file->path) {
+        return directives_refuse(cmd, args);
+    }
+    /* Most are made of the pages of a site. */
+    file->rule.dest = file->rule.dest ? file->rule.dest : file->rule.match ? "" : "document";
+    file->rule.match = file->rule.match ? file->rule.match : "/*";
+    if (!server->dictionary_files) {
+        server->dictionary_files = apr_array_make(cmd->pool, 2, sizeof(file));
+    }
+    APR_ARRAY_PUSH(dir->dictionary_files, el_dictionary_file_t *) = file;
+    APR_ARRAY_PUSH(server->dictionary_files, el_dictionary_file_t *) = file;
+    return NULL;
+}
+
+static const char *directives_set_dictionary_link(cmd_parms *cmd, void *config, const char *args)
+{
+    const char *url = directives_only_word(cmd, args);
+    el_dir_t *dir = config;
+
+    /* The angle brackets of a Link field hold it (RFC 8288 §3). */
+    if (!url || !*url || !el_structured_can_hold(url) || strpbrk(url, "<>\" \\")) {
+        return directives_refuse(cmd, args);
+    }
+    dir->dictionary_link = strcasecmp(url, "Off") == 0 ? "" : url;
+    return NULL;
+}
+
+static bool directives_set_dictionary_store(cmd_parms *cmd, el_server_t *server,
+                                            const apr_array_header_t *words)
+{
+    /* A dictionary takes an eighth of the store at most. */
+    static const directives_argument_t bytes = {
+        .unit = UNIT_BYTES, .min = 1024 * 1024, .max = BYTES_MAX,
+    };
+    el_dictionary_store_t *store = apr_pcalloc(cmd->pool, sizeof(*store));
+    int64_t most = 64 * 1024 * 1024; /* some hundred large ones */
+
+    if (words->nelts < 1 || words->nelts > 2 || !*directives_word(words, 0)
+        || (words->nelts == 2 && !directives_read(cmd, &bytes, directives_word(words, 1), &most))) {
+        return false;
+    }
+    store->folder = ap_server_root_relative(cmd->pool, directives_word(words, 0));
+    store->most = (uint64_t)most;
+    server->dictionary_store = store;
+    return store->folder != NULL;
+}
+
+/* --- stock modules */
+
+/* `cmd->info` is the record. */
+static const char *directives_set_note(cmd_parms *cmd, void *config, const char *args)
+{
+    static const char *const kinds[EL_NOTES] = {
+        [EL_NOTE_INPUT] = "Input",
+        [EL_NOTE_OUTPUT] = "Output",
+        [EL_NOTE_RATIO] = "Ratio",
+    };
+    el_record_t record = (el_record_t)(uintptr_t)cmd->info;
+    el_stock_t *stock = el_record_settings(record, cmd->server->module_config);
+    apr_array_header_t *words = directives_words(cmd, args);
+
+    (void)config;
+    if (words->nelts == 1 && *directives_word(words, 0)) {
+        stock->note[EL_NOTE_RATIO] = directives_word(words, 0);
+        return NULL;
+    }
+    for (int i = 0; words->nelts == 2 && i < EL_NOTES; i++) {
+        if (strcasecmp(directives_word(words, 0), kinds[i]) == 0) {
+            stock->note[i] = directives_word(words, 1);
+            return NULL;
+        }
+    }
+    return directives_refuse(cmd, args);
+}
+
+/* zlib cannot make a gzip stream with a smaller window; mod_deflate accepts them and then fails. */
+#define GZIP_WINDOW_MIN 9
+
+static void directives_raise_window(cmd_parms *cmd, int64_t *bits)
+{
+    if (*bits < GZIP_WINDOW_MIN) {
+        directives_advise(cmd, apr_psprintf(cmd->pool, "zlib has no window of %d bits for gzip; "
+                                            "%d is used", (int)*bits, GZIP_WINDOW_MIN));
+        *bits = GZIP_WINDOW_MIN;
+    }
+}
+
+/* --- the tables */
+
+/* Below the least interval that the paper advises (§4.3), a sample may come too early. */
+static void directives_advise_interval(cmd_parms *cmd, int64_t *interval)
+{
+    if (*interval < apr_time_from_msec(500)) {
+        directives_advise(cmd,
+                          "below 500ms a sample may not show what the last change of level did");
+    }
+}
+
+/* ElasticMTU auto: Ethernet's (IEEE 802.3), and so nearly every path's. */
+#define ETHERNET_MTU 1500
+
+static const directives_word_t on_off[] = {{"On", true}, {"Off", false}, {NULL, 0}};
+static const directives_word_t auto_size[] = {{"auto", EL_MIN_SIZE_AUTO}, {NULL, 0}};
+static const directives_word_t auto_mtu[] = {{"auto", ETHERNET_MTU}, {NULL, 0}};
+static const directives_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
+static const directives_word_t no_max_memory[] = {{"Off", EL_NO_MAX_MEMORY}, {NULL, 0}};
+static const directives_word_t no_padding[] = {{"Off", 0}, {NULL, 0}};
+static const directives_word_t cache_scopes[] = {{"server", false}, {"all", true}, {NULL, 0}};
+static const directives_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
+static const directives_word_t etags[] = {
+    {"weak", EL_ETAG_WEAK}, {"suffix", EL_ETAG_SUFFIX}, {"keep", EL_ETAG_KEEP},
+    {"remove", EL_ETAG_REMOVE}, {NULL, 0},
+};
+static const directives_word_t controls[] = {
+    {"step", EL_CONTROL_STEP}, {"mix", EL_CONTROL_MIX},
+    {"external", EL_CONTROL_EXTERNAL}, {"off", EL_CONTROL_OFF}, {NULL, 0},
+};
+static const directives_word_t loads[] = {
+    {"auto", EL_LOAD_AUTO}, {"stat", EL_LOAD_STAT}, {"cgroup", EL_LOAD_CGROUP}, {NULL, 0},
+};
+static const directives_word_t stock_etags[] = {
+    {"AddSuffix", EL_ETAG_SUFFIX}, {"NoChange", EL_ETAG_KEEP}, {"Remove", EL_ETAG_REMOVE},
+    {NULL, 0},
+};
+
 #define EVERYWHERE OR_FILEINFO
 #define NOT_HTACCESS (RSRC_CONF | ACCESS_CONF)
 
-/* A directive of one value: what it takes is an el_argument_t. */
+/* A directive of one value, with its default: see directives_argument_t. */
 #define VALUE(name, where, help, ...)                                                              \
-    AP_INIT_RAW_ARGS(name, el_set_value, ((void *)&(const el_argument_t){__VA_ARGS__}), where, help)
-#define ON_OFF(of) .value = of, .words = el_words_on_off
-#define GLOBAL(of) .server = true, .global = true, .value = of
+    AP_INIT_RAW_ARGS(name, directives_set_value,                                                   \
+                     ((void *)&(const directives_argument_t){__VA_ARGS__}), where, help)
+#define WORDS(name, set, where, help) AP_INIT_RAW_ARGS(name, set, NULL, where, help)
+#define GLOBAL_WORDS(name, set, help)                                                              \
+    AP_INIT_RAW_ARGS(name, directives_set_global, ((void *)&(const directives_setter_t){set}),     \
+                     RSRC_CONF, help)
 #define PATH(name, field, help)                                                                    \
-    AP_INIT_RAW_ARGS(name, set_path, (void *)offsetof(el_server_t, field), RSRC_CONF, help)
+    AP_INIT_RAW_ARGS(name, directives_set_path, (void *)offsetof(el_server_t, field), RSRC_CONF,   \
+                     help)
+#define ON_OFF(of) .value = of, .words = on_off
+#define GLOBAL(of) .server = true, .global = true, .value = of
 
 const command_rec el_commands[] = {
     VALUE("Elastic", EVERYWHERE, "On or Off: whether responses are compressed here",
           ON_OFF(EL_DIR_ENABLED)),
-    AP_INIT_RAW_ARGS("ElasticTypes", set_types, NULL, EVERYWHERE,
-                     "media types as text/html, text/* or application/*+json; with + or - added "
-                     "to or taken from the inherited ones"),
-    AP_INIT_RAW_ARGS("ElasticCodings", set_codings, NULL, EVERYWHERE,
-                     "codings out of gzip, br and zstd, each once, the preferred one first"),
-    AP_INIT_RAW_ARGS("ElasticLevel", set_level, NULL, NOT_HTACCESS,
-                     "a coding and one level or a minimum and a maximum: gzip 1-12, br 0-11, "
-                     "zstd 1-19; the minimum may be stock, which is no less than gzip 6, br 5 or "
-                     "zstd 3"),
+    WORDS("ElasticTypes", directives_set_types, EVERYWHERE,
+          "media types as text/html, text/* or application/*+json; with + or - added to or taken "
+          "from the inherited ones"),
+    WORDS("ElasticCodings", directives_set_codings, EVERYWHERE,
+          "codings out of gzip, br and zstd, each once, the preferred one first"),
+    WORDS("ElasticLevel", directives_set_level, NOT_HTACCESS,
+          "a coding and one level or a minimum and a maximum: gzip 1-12, br 0-11, zstd 1-19; the "
+          "minimum may be stock, which is no less than gzip 6, br 5 or zstd 3"),
     VALUE("ElasticMinSize", NOT_HTACCESS,
           "auto, or the size in bytes below which bodies stay as they are",
-          .value = EL_DIR_MIN_SIZE, .unit = EL_UNIT_ONE, .max = INT64_MAX, .words = auto_size),
-    /* A body and its encoding are held in memory, and libraries count with 31 bits. */
+          .value = EL_DIR_MIN_SIZE, .unit = UNIT_ONE, .max = INT64_MAX, .words = auto_size,
+          .unset = EL_MIN_SIZE_AUTO),
+    /*
+     * A body and its encoding are held in memory, and libraries count with 31 bits. Pages are
+     * smaller than 1 MB; larger bodies are streamed, which bounds the memory of a response.
+     */
     VALUE("ElasticWholeBody", NOT_HTACCESS,
           "the size in bytes up to which a complete body is encoded in one call, below 2G; K, M "
           "or G may follow",
-          .value = EL_DIR_WHOLE_BODY, .unit = EL_UNIT_BYTES, .max = INT_MAX),
+          .value = EL_DIR_WHOLE_BODY, .unit = UNIT_BYTES, .max = INT_MAX, .unset = 1024 * 1024),
+    /* The fastest setup takes half a millisecond for a large page. */
     VALUE("ElasticMaxTime", NOT_HTACCESS,
           "Off, or the time that encoding a body may be expected to take, 1ms to 60s (a bare "
           "number is seconds)",
-          .value = EL_DIR_MAX_TIME, .unit = EL_UNIT_TIME, .min = MAX_TIME_MIN, .max = MAX_TIME_MAX,
-          .words = no_max_time),
+          .value = EL_DIR_MAX_TIME, .unit = UNIT_TIME, .min = apr_time_from_msec(1),
+          .max = apr_time_from_sec(60), .words = no_max_time, .unset = EL_NO_MAX_TIME),
     VALUE("ElasticPrecompressed", EVERYWHERE,
           "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
           ON_OFF(EL_DIR_PRECOMPRESSED), .is_on = &el_settings_precompressed),
-    AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_precompressed_root, NULL, NOT_HTACCESS,
-                     "the path of a folder of precompressed files, at the paths of their files"),
+    WORDS("ElasticPrecompressedRoot", directives_set_precompressed_root, NOT_HTACCESS,
+          "the path of a folder of precompressed files, at the paths of their files"),
     VALUE("ElasticCache", EVERYWHERE,
           "On or Off: whether encodings are cached and used again",
           ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),
-    AP_INIT_RAW_ARGS("ElasticCacheStore", set_cache_store, NULL, RSRC_CONF,
-                     "where encodings are cached: shmcb, or shmcb:(BYTES), 8192 to 4294967294; "
-                     "redis:HOST[:PORT] or memcache:HOST[:PORT], several with commas between"),
+    GLOBAL_WORDS("ElasticCacheStore", directives_set_cache_store,
+                 "where encodings are cached: shmcb, or shmcb:(BYTES), 8192 to 4294967294; "
+                 "redis:HOST[:PORT] or memcache:HOST[:PORT], several with commas between"),
     PATH("ElasticCacheKey", cache_key,
          "the path of a file of 32 bytes or more that nobody but its owner may read"),
     VALUE("ElasticCacheScope", RSRC_CONF,
@@ -421,69 +828,187 @@ const command_rec el_commands[] = {
           .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),
     VALUE("ElasticCacheMaxSize", RSRC_CONF,
           "the bytes of the largest encoding that is cached; K, M or G may follow",
-          GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
-    AP_INIT_RAW_ARGS("ElasticDictionary", el_set_dictionary, NULL, NOT_HTACCESS,
-                     "Off, or match=\"PATTERN\", a path in which * is any text, perhaps with ? and "
-                     "a query, and perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": "
-                     "responses here become dictionaries"),
-    AP_INIT_RAW_ARGS("ElasticDictionaryLink", el_set_dictionary_link, NULL, NOT_HTACCESS,
-                     "Off, or the URL of a dictionary that documents here name in a Link field"),
-    AP_INIT_RAW_ARGS("ElasticDictionaryFile", el_set_dictionary_file, NULL, NOT_HTACCESS,
-                     "Off, or the path of a dictionary, and perhaps match=\"/PATTERN\", "
-                     "match-dest=\"DESTINATION ...\" and host=\"NAME[:PORT] ...\": it is served, "
-                     "and documents here name it"),
-    AP_INIT_RAW_ARGS("ElasticDictionaryStore", el_set_dictionary_store, NULL, RSRC_CONF,
-                     "the path of the folder of the dictionaries, and the bytes that "
-                     "they may have, 1M or more; K, M or G may follow"),
+          GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = UNIT_BYTES, .max = INT_MAX,
+          .unset = 1024 * 1024),
+    WORDS("ElasticDictionary", directives_set_dictionary, NOT_HTACCESS,
+          "Off, or match=\"PATTERN\", a path in which * is any text, perhaps with ? and a query, "
+          "and perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": responses here become "
+          "dictionaries"),
+    WORDS("ElasticDictionaryLink", directives_set_dictionary_link, NOT_HTACCESS,
+          "Off, or the URL of a dictionary that documents here name in a Link field"),
+    WORDS("ElasticDictionaryFile", directives_set_dictionary_file, NOT_HTACCESS,
+          "Off, or the path of a dictionary, and perhaps match=\"/PATTERN\", "
+          "match-dest=\"DESTINATION ...\" and host=\"NAME[:PORT] ...\": it is served, and "
+          "documents here name it"),
+    GLOBAL_WORDS("ElasticDictionaryStore", directives_set_dictionary_store,
+                 "the path of the folder of the dictionaries, and the bytes that they may have, "
+                 "1M or more; K, M or G may follow"),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip, br and zstd are decoded",
           ON_OFF(EL_DIR_INFLATE), .is_on = &el_settings_inflate),
     VALUE("ElasticPadding", EVERYWHERE,
           "Off, or the most bytes of padding that a response gets, 0 to 4096",
-          .value = EL_DIR_PADDING, .unit = EL_UNIT_ONE, .max = EL_PADDING_MAX, .words = no_padding),
+          .value = EL_DIR_PADDING, .unit = UNIT_ONE, .max = EL_PADDING_MAX, .words = no_padding),
     VALUE("ElasticExplain", NOT_HTACCESS,
           "On or Off: whether responses say in Elastic-Explain what was decided and why",
           ON_OFF(EL_DIR_EXPLAIN)),
     VALUE("ElasticETag", NOT_HTACCESS,
           "weak, suffix, keep or remove: the entity tag of an encoded response",
-          .value = EL_DIR_ETAG, .words = etags),
+          .value = EL_DIR_ETAG, .words = etags, .unset = EL_ETAG_WEAK),
+    /*
+     * RFC 791 obliges every host to take a datagram of 576 bytes; an IPv4 packet's length has 16
+     * bits.
+     */
     VALUE("ElasticMTU", RSRC_CONF, "auto, or the link's packet size in bytes, 576 to 65535",
-          .server = true, .value = EL_SERVER_MTU, .unit = EL_UNIT_ONE, .min = MTU_MIN,
-          .max = MTU_MAX, .words = auto_mtu),
-    AP_INIT_RAW_ARGS("ElasticCPU", set_cpu, NULL, RSRC_CONF,
-                     "two percentages, 0 <= low < high <= 100: effort goes up below low and down "
-                     "above high"),
+          .server = true, .value = EL_SERVER_MTU, .unit = UNIT_ONE, .min = 576, .max = 65535,
+          .words = auto_mtu, .unset = ETHERNET_MTU),
+    GLOBAL_WORDS("ElasticCPU", directives_set_cpu,
+                 "two percentages, 0 <= low < high <= 100: effort goes up below low and down above "
+                 "high"),
+    /*
+     * 500 ms is the least that the paper advises (§4.3): the next sample sees the load that a step
+     * causes.
+     */
     VALUE("ElasticInterval", RSRC_CONF,
           "the time between two samples, 100ms to 60s (a bare number is seconds)",
-          GLOBAL(EL_SERVER_INTERVAL), .unit = EL_UNIT_TIME, .min = INTERVAL_MIN,
-          .max = INTERVAL_MAX, .adjust = advise_interval),
+          GLOBAL(EL_SERVER_INTERVAL), .unit = UNIT_TIME, .min = apr_time_from_msec(100),
+          .max = apr_time_from_sec(60), .adjust = directives_advise_interval,
+          .unset = apr_time_from_msec(500)),
     VALUE("ElasticControl", RSRC_CONF,
           "step, mix, external or off: how the effort follows the load",
-          GLOBAL(EL_SERVER_CONTROL), .words = controls),
+          GLOBAL(EL_SERVER_CONTROL), .words = controls, .unset = EL_CONTROL_STEP),
     VALUE("ElasticLoad", RSRC_CONF, "auto, stat or cgroup: what the load is read from",
-          GLOBAL(EL_SERVER_LOAD), .words = loads),
-    AP_INIT_RAW_ARGS("ElasticGoal", set_goal, NULL, RSRC_CONF,
-                     "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST) "
-                     "or cost PRICE/h PRICE/GB: what effort is spent for"),
+          GLOBAL(EL_SERVER_LOAD), .words = loads, .unset = EL_LOAD_AUTO),
+    GLOBAL_WORDS("ElasticGoal", directives_set_goal,
+                 "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST) or "
+                 "cost PRICE/h PRICE/GB: what effort is spent for"),
     PATH("ElasticPosition", position, "the path of the file that ElasticControl external follows"),
     VALUE("ElasticBypass", RSRC_CONF,
           "Off, or the percentage of CPU above which nothing is compressed, 0 to 100",
-          GLOBAL(EL_SERVER_BYPASS), .unit = EL_UNIT_PERCENT, .words = no_bypass),
+          GLOBAL(EL_SERVER_BYPASS), .unit = UNIT_PERCENT, .words = no_bypass,
+          .unset = EL_NO_BYPASS_PPM),
+    /* 64 MB are a hundred and sixty of zlib's contexts at their largest. */
     VALUE("ElasticPoolMemory", RSRC_CONF,
           "the bytes that all processes together keep for their encoders; K, M or G may follow",
-          GLOBAL(EL_SERVER_POOL_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX),
+          GLOBAL(EL_SERVER_POOL_MEMORY), .unit = UNIT_BYTES, .max = BYTES_MAX,
+          .unset = 64 * 1024 * 1024),
     VALUE("ElasticVhosts", RSRC_CONF,
           "how many virtual hosts are counted by themselves, 0 to 64; the others as one",
-          GLOBAL(EL_SERVER_VHOSTS), .unit = EL_UNIT_ONE, .max = EL_VHOSTS),
+          GLOBAL(EL_SERVER_VHOSTS), .unit = UNIT_ONE, .max = EL_VHOSTS,
+          .unset = EL_VHOSTS_DEFAULT),
     VALUE("ElasticMaxMemory", RSRC_CONF,
           "Off, or the bytes that bodies on their way may hold in all processes together; K, M or "
           "G may follow",
-          GLOBAL(EL_SERVER_MAX_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX,
+          GLOBAL(EL_SERVER_MAX_MEMORY), .unit = UNIT_BYTES, .max = BYTES_MAX,
           .words = no_max_memory),
-    AP_INIT_RAW_ARGS("ElasticIdle", set_idle, NULL, RSRC_CONF,
-                     "Off, or the percentage of CPU, 0 to 100, that may be used to make cached "
-                     "encodings smaller while the load is below the low threshold; with top behind "
-                     "it beyond ElasticLevel's maximum"),
+    GLOBAL_WORDS("ElasticIdle", directives_set_idle,
+                 "Off, or the percentage of CPU, 0 to 100, that may be used to make cached "
+                 "encodings smaller while the load is below the low threshold; with top behind it "
+                 "beyond ElasticLevel's maximum"),
     PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),
     {0},
 };
+
+#define NUMBER(of, which, least, most)                                                             \
+    .record = of, .server = true, .value = which, .unit = UNIT_ONE, .min = least, .max = most
+#define LIMIT(which, least, usual)                                                                 \
+    .record = EL_RECORD_DEFLATE, .value = which, .unit = UNIT_ONE, .min = least, .max = INT64_MAX, \
+    .unset = usual
+#define ETAG(name, of)                                                                             \
+    VALUE(name, RSRC_CONF,                                                                         \
+          "AddSuffix, NoChange or Remove: the entity tag of an encoded response", .record = of,    \
+          .server = true, .value = EL_STOCK_ETAG, .words = stock_etags, .unset = EL_ETAG_SUFFIX)
+#define NOTE(name, of)                                                                             \
+    AP_INIT_RAW_ARGS(name, directives_set_note, (void *)of, RSRC_CONF,                             \
+                     "the note's name, before it Input, Output or Ratio, which is what one name "  \
+                     "alone means")
+
+const command_rec el_deflate_commands[] = {
+    NOTE("DeflateFilterNote", EL_RECORD_DEFLATE),
+    VALUE("DeflateWindowSize", RSRC_CONF, "zlib's window, 1 to 15 bits",
+          NUMBER(EL_RECORD_DEFLATE, EL_STOCK_WINDOW_BITS, 1, 15),
+          .adjust = directives_raise_window),
+    VALUE("DeflateMemLevel", RSRC_CONF, "zlib's memory level, 1 to 9",
+          NUMBER(EL_RECORD_DEFLATE, EL_STOCK_MEM_LEVEL, 1, 9)),
+    /* Output goes out in httpd's own buckets: the size that is asked for has no effect. */
+    VALUE("DeflateBufferSize", RSRC_CONF,
+          "a number of bytes above 0; it is accepted and has no effect",
+          NUMBER(EL_RECORD_DEFLATE, EL_STOCK_BUFFER_SIZE, 1, INT_MAX)),
+    VALUE("DeflateCompressionLevel", RSRC_CONF, "the ceiling of gzip's level, 1 to 9",
+          NUMBER(EL_RECORD_DEFLATE, EL_STOCK_LEVEL, 1, 9)),
+    ETAG("DeflateAlterETag", EL_RECORD_DEFLATE),
+    VALUE("DeflateInflateLimitRequestBody", OR_ALL,
+          "the bytes that a request body may have when it is decoded; 0 for those of "
+          "LimitRequestBody",
+          LIMIT(EL_LIMIT_SIZE, 0, 0)),
+    /* mod_deflate's: far above the ratios of ordinary bodies, far below deflate's best, 1032. */
+    VALUE("DeflateInflateRatioLimit", OR_ALL,
+          "a number above 0: how many bytes one encoded byte may give",
+          LIMIT(EL_LIMIT_RATIO, 1, 200)),
+    VALUE("DeflateInflateRatioBurst", OR_ALL,
+          "a number above 0: how many times in a row the ratio may be above its limit",
+          LIMIT(EL_LIMIT_BURST, 1, 3)),
+    {0},
+};
+
+const command_rec el_brotli_commands[] = {
+    NOTE("BrotliFilterNote", EL_RECORD_BROTLI),
+    VALUE("BrotliCompressionQuality", RSRC_CONF, "the ceiling of br's level, 0 to 11",
+          NUMBER(EL_RECORD_BROTLI, EL_STOCK_LEVEL, 0, 11)),
+    VALUE("BrotliCompressionWindow", RSRC_CONF, "br's window, 10 to 24 bits",
+          NUMBER(EL_RECORD_BROTLI, EL_STOCK_WINDOW_BITS, 10, 24)),
+    VALUE("BrotliCompressionMaxInputBlock", RSRC_CONF, "br's largest input block, 16 to 24 bits",
+          NUMBER(EL_RECORD_BROTLI, EL_STOCK_BLOCK_BITS, 16, 24)),
+    ETAG("BrotliAlterETag", EL_RECORD_BROTLI),
+    {0},
+};
+
+/* --- defaults */
+
+/* Best first among equal q: br saves more bytes than gzip at any cost that both can have. */
+static const el_coding_t preferred_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
+
+/* ElasticCPU: the paper leaves the thresholds to the operator; a fifth of the CPU is a reserve. */
+#define DEFAULT_LOW (50 * PPM_PER_PERCENT)
+#define DEFAULT_HIGH (80 * PPM_PER_PERCENT)
+
+void el_directives_begin(void)
+{
+    static const command_rec *const tables[] = {
+        el_commands, el_deflate_commands, el_brotli_commands,
+    };
+    el_dir_t *dir = &el_dir_defaults;
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        for (const command_rec *row = tables[i]; row->name; row++) {
+            const directives_argument_t *argument = row->cmd_data;
+
+            if (row->func.raw_args == directives_set_value) {
+                el_values_t *values = argument->record == EL_RECORD_ELASTIC
+                    ? (argument->server ? &el_server_defaults.values : &dir->values)
+                    : (argument->server ? &el_stock_defaults.values : &el_limits_defaults);
+
+                values->value[argument->value] = argument->unset;
+            }
+        }
+    }
+    el_server_defaults.values.value[EL_SERVER_LOW] = DEFAULT_LOW;
+    el_server_defaults.values.value[EL_SERVER_HIGH] = DEFAULT_HIGH;
+    el_server_defaults.cache_store = &directives_shmcb;
+
+    dir->codings_count = 0;
+    for (size_t i = 0; i < sizeof(preferred_codings) / sizeof(preferred_codings[0]); i++) {
+        if (el_engine_for(preferred_codings[i])) {
+            dir->codings[dir->codings_count++] = preferred_codings[i];
+        }
+    }
+    for (int i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        const el_coding_info_t *info = el_coding_info((el_coding_t)i);
+
+        dir->range[i] = el_range_built_in((el_coding_t)i,
+                                          el_range_of(info->default_min, info->default_max));
+    }
+    atomic_store(&el_settings_inflate, false);
+    atomic_store(&el_settings_precompressed, false);
+    atomic_store(&el_settings_cache, false);
+}

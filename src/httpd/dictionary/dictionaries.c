@@ -1,6 +1,6 @@
 #include "httpd/dictionary/dictionaries.h"
 
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
 #include "httpd/dictionary/folder.h"
 #include "httpd/dictionary/site.h"
 #include "httpd/shared/shared.h"

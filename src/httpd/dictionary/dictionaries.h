@@ -7,7 +7,7 @@
 #ifndef ELASTIC_DICTIONARY_DICTIONARIES_H
 #define ELASTIC_DICTIONARY_DICTIONARIES_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 #include "elastic/dictionary.h"
 #include "engines/dictionary.h"

@@ -5,7 +5,7 @@
 #ifndef ELASTIC_DICTIONARY_SITE_H
 #define ELASTIC_DICTIONARY_SITE_H
 
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
 
 /* Where they are on each host; behind it come EL_SITE_DIGITS hexadecimal digits of the hash. */
 #define EL_SITE_FOLDER "/.well-known/elastic-dictionary/"

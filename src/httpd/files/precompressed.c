@@ -1,10 +1,10 @@
 #include "httpd/files/precompressed.h"
 
-#include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
+#include "httpd/config/glue.h"
+#include "httpd/response/available.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choose.h"
-#include "httpd/response/available.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
@@ -893,7 +893,7 @@ EL_RARE static int offer(request_rec *r)
 int el_precompressed_handler(request_rec *r)
 {
     bool asked = atomic_load_explicit(&el_settings_precompressed, memory_order_relaxed)
-                 && el_dir_precompressed(el_dir_of(r)) && !r->main;
+                 && el_dir_of(r)->values.value[EL_DIR_PRECOMPRESSED] && !r->main;
 
     /* A static file, which filters of other modules may yet change. */
     return asked && r->method_number == M_GET && r->finfo.filetype == APR_REG

@@ -6,7 +6,7 @@
 #ifndef ELASTIC_FILES_PRECOMPRESSED_H
 #define ELASTIC_FILES_PRECOMPRESSED_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 /*
  * A handler that runs just before httpd's own for static files; it declines where no precompressed

@@ -1,8 +1,8 @@
 #include "httpd/filters/filters.h"
 
-#include "httpd/base/filter_names.h"
 #include "httpd/body/copy.h"
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
+#include "httpd/config/glue.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/dictionary/site.h"
 #include "httpd/response/available.h"

@@ -1,6 +1,6 @@
 #include "httpd/filters/filters.h"
 
-#include "httpd/base/filter_names.h"
+#include "httpd/config/glue.h"
 #include "httpd/response/response.h"
 
 #include "elastic/http.h"
@@ -161,7 +161,7 @@ static bool is_inserted(const request_rec *r)
 
 void el_explain_insert(request_rec *r)
 {
-    if (el_dir_explains(el_dir_of(r)) && !r->main && !is_inserted(r)) {
+    if (el_dir_of(r)->values.value[EL_DIR_EXPLAIN] && !r->main && !is_inserted(r)) {
         ap_add_output_filter_handle(explain, NULL, r, r->connection);
     }
 }

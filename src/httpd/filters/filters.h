@@ -5,7 +5,7 @@
 #ifndef ELASTIC_FILTERS_FILTERS_H
 #define ELASTIC_FILTERS_FILTERS_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 /*
  * Makes responses dictionaries (RFC 9842 §2.1), where ElasticDictionary says so: Use-As-Dictionary

@@ -1,8 +1,8 @@
 #include "httpd/filters/filters.h"
 
-#include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
+#include "httpd/config/glue.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/not_modified.h"
 #include "httpd/response/response.h"
@@ -31,7 +31,7 @@ static bool has_final_type(const request_rec *r, const el_dir_t *dir, unsigned r
                               | EL_ROLE_BIT(EL_ROLE_INFLATE);
 
     return !r->handler && r->finfo.filetype == APR_REG && r->content_type && !(roles & changing)
-           && !el_dir_precompressed(dir) && !is_of_application(r->content_type);
+           && !dir->values.value[EL_DIR_PRECOMPRESSED] && !is_of_application(r->content_type);
 }
 
 /*
@@ -102,7 +102,7 @@ EL_RARE static void install(request_rec *r, bool enabled, el_chain_t chain)
 void el_insertion(request_rec *r)
 {
     const el_dir_t *dir = el_dir_of(r);
-    bool enabled = el_dir_enabled(dir, false);
+    bool enabled = dir->values.value[EL_DIR_ENABLED];
     el_chain_t chain;
     bool final;
 
@@ -112,13 +112,13 @@ void el_insertion(request_rec *r)
     }
     el_ranges_insert(r);
     chain = el_chain_look(r, enabled);
-    if (el_dir_padding(dir) > 0) {
+    if (dir->values.value[EL_DIR_PADDING] > 0) {
         ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
     }
     if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files) {
         el_dictionary_filter_insert(r);
     }
-    if (el_dir_explains(dir)) {
+    if (dir->values.value[EL_DIR_EXPLAIN]) {
         el_explain_insert(r);
     }
     final = enabled && has_final_type(r, dir, chain.roles);

@@ -1,7 +1,7 @@
 #include "httpd/filters/filters.h"
 
-#include "httpd/base/filter_names.h"
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
+#include "httpd/config/glue.h"
 
 #include "elastic/packet.h"
 
@@ -28,7 +28,7 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
     if (!AP_STATUS_IS_HEADER_ONLY(r->status)) {
         apr_table_setn(r->headers_out, EL_PADDING_FIELD,
-                       make(r->pool, el_dir_padding(el_dir_of(r))));
+                       make(r->pool, (size_t)el_dir_of(r)->values.value[EL_DIR_PADDING]));
     }
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);

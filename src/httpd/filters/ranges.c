@@ -1,6 +1,6 @@
 #include "httpd/filters/filters.h"
 
-#include "httpd/base/filter_names.h"
+#include "httpd/config/glue.h"
 #include "httpd/response/fields.h"
 
 #include "elastic/etag.h"

@@ -5,7 +5,7 @@
 #ifndef ELASTIC_REQUEST_DECODE_H
 #define ELASTIC_REQUEST_DECODE_H
 
-#include "httpd/config/stock.h"
+#include "httpd/config/dropin.h"
 
 #include "elastic/engine.h"
 

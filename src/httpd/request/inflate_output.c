@@ -1,9 +1,9 @@
 #include "httpd/request/request.h"
 
-#include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
 #include "httpd/body/stream.h"
-#include "httpd/config/stock.h"
+#include "httpd/config/dropin.h"
+#include "httpd/config/glue.h"
 #include "httpd/request/decode.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
@@ -94,7 +94,8 @@ static void edit_coding(request_rec *r, const char *rest)
 static const char *decoded_tag(request_rec *r)
 {
     const char *tag = el_field(r, "ETag");
-    el_etag_mode_t mode = el_stock_etag(el_stock_of(r->server, EL_RECORD_DEFLATE));
+    const el_stock_t *stock = el_stock_of(r->server, EL_RECORD_DEFLATE);
+    el_etag_mode_t mode = (el_etag_mode_t)stock->values.value[EL_STOCK_ETAG];
     size_t size = tag ? strlen(tag) + EL_ETAG_GROWTH : 0;
     char *decoded = apr_palloc(r->pool, size);
 

@@ -1,9 +1,9 @@
 #include "httpd/request/request.h"
 
-#include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
-#include "httpd/config/settings.h"
-#include "httpd/config/stock.h"
+#include "httpd/config/config.h"
+#include "httpd/config/dropin.h"
+#include "httpd/config/glue.h"
 #include "httpd/request/decode.h"
 #include "httpd/response/fields.h"
 
@@ -618,7 +618,7 @@ EL_RARE static int prepare(request_rec *r, const char *list)
     if (f) {
         f->ctx = f->frec == deflate_rec ? begin(r) : f->ctx;
         status = f->frec == deflate_rec && f->ctx ? read_early(f) : OK;
-    } else if (el_dir_inflates(el_dir_of(r))) {
+    } else if (el_dir_of(r)->values.value[EL_DIR_INFLATE]) {
         const char *rest;
         size_t count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
 

@@ -2,7 +2,7 @@
 #ifndef ELASTIC_REQUEST_REQUEST_H
 #define ELASTIC_REQUEST_REQUEST_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 /*
  * Request bodies reach handlers decoded, by ElasticInflate On (this filter) or as mod_deflate does

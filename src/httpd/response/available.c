@@ -1,6 +1,6 @@
 #include "httpd/response/available.h"
 
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
 #include "httpd/dictionary/site.h"
 #include "httpd/response/fields.h"
 

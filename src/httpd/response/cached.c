@@ -16,7 +16,7 @@
 
 bool el_cached_possible(const el_policy_t *policy)
 {
-    return el_dir_caches(policy->dir) && el_store_is_open();
+    return policy->dir->values.value[EL_DIR_CACHE] && el_store_is_open();
 }
 
 static el_sketch_key_t sketch_key(const request_rec *r)

@@ -1,7 +1,6 @@
 #include "httpd/response/chain.h"
 
-#include "httpd/base/filter_names.h"
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 #include "apr_strings.h"
 #include "http_config.h"
@@ -26,7 +25,7 @@ static unsigned ours;
 
 static const char *name_of_role(el_role_t role)
 {
-    return role == EL_ROLE_INFLATE ? EL_FILTER_INFLATE : el_record_info((el_record_t)role)->filter;
+    return role == EL_ROLE_INFLATE ? EL_FILTER_INFLATE : el_record_infos[(el_record_t)role].filter;
 }
 
 void el_chain_configure(void)

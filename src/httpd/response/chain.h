@@ -5,7 +5,7 @@
 #ifndef ELASTIC_RESPONSE_CHAIN_H
 #define ELASTIC_RESPONSE_CHAIN_H
 
-#include "httpd/base/records.h"
+#include "httpd/config/dropin.h"
 
 #include "util_filter.h"
 

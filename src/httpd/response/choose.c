@@ -94,9 +94,9 @@ static el_setup_t setup_of(const el_choose_for_t *body, int level)
     const el_stock_t *stock = body->policy->stock;
     el_setup_t setup = {
         .level = level,
-        .window_bits = el_stock_number(stock, EL_STOCK_WINDOW_BITS),
-        .mem_level = el_stock_number(stock, EL_STOCK_MEM_LEVEL),
-        .block_bits = el_stock_number(stock, EL_STOCK_BLOCK_BITS),
+        .window_bits = (int)stock->values.value[EL_STOCK_WINDOW_BITS],
+        .mem_level = (int)stock->values.value[EL_STOCK_MEM_LEVEL],
+        .block_bits = (int)stock->values.value[EL_STOCK_BLOCK_BITS],
         .size_hint = length_of(body->facts),
     };
 

@@ -1,6 +1,6 @@
 #include "httpd/response/conditional.h"
 
-#include "httpd/config/policy.h"
+#include "httpd/config/config.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
@@ -212,7 +212,8 @@ static void name_strong_bases(request_rec *r, const char *list)
     char *bases = room_for_bases(r, list, &size);
 
     len = el_etag_bases(list, &rule, bases, size);
-    if (el_response_of(r)->inflates && el_stock_etag(deflate) == EL_ETAG_SUFFIX) {
+    if (el_response_of(r)->inflates
+        && deflate->values.value[EL_STOCK_ETAG] == EL_ETAG_SUFFIX) {
         rule.decoded = true;
         len += el_etag_bases(list, &rule, bases + len, size - len);
     }

@@ -5,7 +5,7 @@
 #ifndef ELASTIC_RESPONSE_CONDITIONAL_H
 #define ELASTIC_RESPONSE_CONDITIONAL_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 #include "elastic/http.h"
 

@@ -134,7 +134,8 @@ static bool is_ipv6(const conn_rec *c)
 uint64_t el_connection_min_size(request_rec *r, const el_policy_t *policy, uint64_t size)
 {
     conn_rec *c = connection_of(r);
-    size_t mtu = el_server_mtu(el_server_of(r->server));
+    size_t mtu = (size_t)el_server_of(r->server)->values.value[EL_SERVER_MTU];
+    size_t padding = (size_t)policy->dir->values.value[EL_DIR_PADDING];
 
     if (policy->min_size != EL_MIN_SIZE_AUTO) {
         return (uint64_t)policy->min_size;
@@ -148,6 +149,6 @@ uint64_t el_connection_min_size(request_rec *r, const el_policy_t *policy, uint6
         .ipv6 = is_ipv6(c),
         .tls = ap_ssl_conn_is_ssl(c),
         .http2 = c != r->connection,
-        .header = el_fields_size(r) + el_padding_room(el_dir_padding(policy->dir)),
+        .header = el_fields_size(r) + el_padding_room(padding),
     });
 }

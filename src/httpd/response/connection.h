@@ -2,7 +2,7 @@
 #ifndef ELASTIC_RESPONSE_CONNECTION_H
 #define ELASTIC_RESPONSE_CONNECTION_H
 
-#include "httpd/config/policy.h"
+#include "httpd/config/config.h"
 
 #include "elastic/http.h"
 #include "elastic/price.h"

@@ -128,7 +128,7 @@ void el_encode_plan(request_rec *r, el_response_t *response)
     }
     response->stream.out = encoder->brigade;
     response->planned = true;
-    if (el_dir_explains(response->policy.dir)) {
+    if (response->policy.dir->values.value[EL_DIR_EXPLAIN]) {
         el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, response->whole);
 
         /* nsec is for 1,024 bytes. */

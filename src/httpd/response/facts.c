@@ -1,7 +1,7 @@
 #include "httpd/response/facts.h"
 
-#include "httpd/response/connection.h"
 #include "httpd/response/available.h"
+#include "httpd/response/connection.h"
 #include "httpd/response/response.h"
 
 #include "http_ssl.h"
@@ -60,7 +60,8 @@ el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type, 
         .resource =
             {
                 .status = r->status,
-                .enabled = el_dir_enabled(policy->dir, true),
+                .enabled = (!el_value_is_set(&policy->dir->values, EL_DIR_ENABLED)
+                            || policy->dir->values.value[EL_DIR_ENABLED]),
                 /* A 304 seldom repeats the type: Vary there does no harm, its absence may. */
                 .type_listed = by_type || is_listed(r, policy)
                                || (r->status == HTTP_NOT_MODIFIED && !r->content_type),

@@ -2,7 +2,7 @@
 #ifndef ELASTIC_RESPONSE_FACTS_H
 #define ELASTIC_RESPONSE_FACTS_H
 
-#include "httpd/config/policy.h"
+#include "httpd/config/config.h"
 
 #include "elastic/decide.h"
 

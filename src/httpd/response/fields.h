@@ -6,7 +6,7 @@
 #ifndef ELASTIC_RESPONSE_FIELDS_H
 #define ELASTIC_RESPONSE_FIELDS_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 #include "elastic/http.h"
 #include "elastic/etag.h"

@@ -1,11 +1,11 @@
 #include "httpd/response/not_modified.h"
 
-#include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
+#include "httpd/config/glue.h"
+#include "httpd/response/available.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choose.h"
 #include "httpd/response/conditional.h"
-#include "httpd/response/available.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"

@@ -6,7 +6,7 @@
 #ifndef ELASTIC_RESPONSE_NOT_MODIFIED_H
 #define ELASTIC_RESPONSE_NOT_MODIFIED_H
 
-#include "httpd/config/policy.h"
+#include "httpd/config/config.h"
 
 #include "elastic/decide.h"
 

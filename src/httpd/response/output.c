@@ -423,6 +423,6 @@ void el_output_register(el_record_t record)
         [EL_RECORD_BROTLI] = filter_brotli,
     };
 
-    ap_register_output_filter(el_record_info(record)->filter, functions[record], NULL,
+    ap_register_output_filter(el_record_infos[record].filter, functions[record], NULL,
                               AP_FTYPE_CONTENT_SET);
 }

@@ -5,7 +5,7 @@
 #ifndef ELASTIC_RESPONSE_STEPS_H
 #define ELASTIC_RESPONSE_STEPS_H
 
-#include "httpd/base/records.h"
+#include "httpd/config/dropin.h"
 #include "httpd/response/response.h"
 
 /*

@@ -11,7 +11,7 @@
 #ifndef ELASTIC_SHARED_COSTS_H
 #define ELASTIC_SHARED_COSTS_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 #include "httpd/shared/shared.h"
 
 #include "elastic/cost.h"

@@ -18,8 +18,8 @@ static const char retained_key[] = VERSIONED(EL_BLOCK_VERSION);
 el_shared_t el_shared;
 
 /*
- * This process's part of the encoders in use; NULL, where there are too many processes, is fine.
- * Written before its threads start.
+ * This process's count of encoders in use, written before its threads start. NULL, if there are too
+ * many processes, is fine.
  */
 static el_holder_t *busy;
 
@@ -31,30 +31,6 @@ static el_control_state_t start_state(void)
                                                           .position = el_shared.config.start});
 }
 
-/*
- * A mapping that outlives the configuration's pools: the parent's next generation finds it again.
- */
-static el_block_t *block_of_parent(void)
-{
-    el_block_t **kept = ap_retained_data_get(retained_key);
-    void *made;
-
-    if (kept && el_block_valid(*kept)) {
-        return *kept;
-    }
-    made =
-        mmap(NULL, sizeof(el_block_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) {
-        return NULL;
-    }
-    if (!kept) {
-        kept = ap_retained_data_create(retained_key, sizeof(*kept));
-    }
-    *kept = made;
-    el_block_init(*kept, start_state(), el_clock_usec());
-    return *kept;
-}
-
 static void adopt(void)
 {
     el_shared.generation = el_state_adopt(&el_shared.block->state, &el_shared.config.control,
@@ -63,14 +39,25 @@ static void adopt(void)
 
 apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_server)
 {
+    /* The mapping outlives the configuration's pools: the parent's next generation finds it. */
+    el_block_t **kept = ap_retained_data_get(retained_key);
+
     el_shared.config = *config;
-    el_shared.block = block_of_parent();
-    if (!el_shared.block) {
-        ap_log_error(APLOG_MARK, APLOG_CRIT, errno, main_server,
-                     "elastic: no memory for the block that the children share (%lu bytes)",
-                     (unsigned long)sizeof(el_block_t));
-        return APR_ENOMEM;
+    if (!kept || !el_block_valid(*kept)) {
+        void *made = mmap(NULL, sizeof(el_block_t), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+        if (made == MAP_FAILED) {
+            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, main_server,
+                         "elastic: no memory for the block that the children share (%lu bytes)",
+                         (unsigned long)sizeof(el_block_t));
+            return APR_ENOMEM;
+        }
+        kept = kept ? kept : ap_retained_data_create(retained_key, sizeof(*kept));
+        *kept = made;
+        el_block_init(made, start_state(), el_clock_usec());
     }
+    el_shared.block = *kept;
     adopt();
     return APR_SUCCESS;
 }
@@ -104,35 +91,26 @@ void el_holders_forget_gone(void)
     el_in_flight_forget(&el_shared.block->busy, el_process_is_alive);
 }
 
-/* Below 0 where the position counts: with goals without a price, and until the first sample. */
-static double price(void)
-{
-    uint64_t price = atomic_load_explicit(&el_shared.block->state.price, memory_order_relaxed);
-
-    return price != EL_STATE_NO_PRICE && el_control_is_priced(&el_shared.config.control)
-               ? (double)price / EL_PPM : -1;
-}
-
 el_effort_t el_shared_effort_at(el_control_state_t control)
 {
-    return (el_effort_t){control.position, control.top, price()};
-}
+    uint64_t price = atomic_load_explicit(&el_shared.block->state.price, memory_order_relaxed);
+    /* The position counts with goals that have no price, and until the first sample. */
+    bool is_priced =
+        price != EL_STATE_NO_PRICE && el_control_is_priced(&el_shared.config.control);
 
-/* Counted in each process, which begins at a number of its own. */
-static uint16_t next_share(void)
-{
-    static _Atomic uint32_t responses;
-
-    return el_control_share(atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed)
-                           + el_shared.process);
+    return (el_effort_t){control.position, control.top, is_priced ? (double)price / EL_PPM : -1};
 }
 
 el_effort_t el_shared_effort(el_control_state_t control)
 {
+    static _Atomic uint32_t responses;
     el_effort_t effort = el_shared_effort_at(control);
 
+    /* Each process counts its responses, and begins at a number of its own. */
     if (effort.price < 0 && control.fraction > 0) {
-        effort.position += el_control_upper(control, next_share());
+        uint32_t turn = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed);
+
+        effort.position += el_control_upper(control, el_control_share(turn + el_shared.process));
     }
     return effort;
 }

@@ -5,12 +5,12 @@
 #ifndef ELASTIC_SHARED_SHARED_H
 #define ELASTIC_SHARED_SHARED_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 #include "elastic/block.h"
 #include "elastic/ladder.h"
 
-/* What the configuration says of the controller. */
+/* The settings of the controller, and of what it shares with requests. */
 typedef struct {
     el_control_config_t control;
     const char *goal;     /* control's, as it was configured */
@@ -18,7 +18,7 @@ typedef struct {
     const char *position; /* the file whose position is followed, or NULL */
     uint64_t interval;    /* µs between samples */
     int64_t max_memory;   /* bytes that bodies in flight may hold, or EL_NO_MAX_MEMORY */
-    bool max_of_requests; /* of these, request bodies alone: the default */
+    bool max_of_requests; /* that is the bound of request bodies alone: the default */
     double idle;          /* the share of the CPU that improving kept encodings may use; 0: none */
     bool idle_top;        /* up to the highest level that there is */
 } el_shared_config_t;
@@ -37,51 +37,47 @@ typedef struct {
 extern el_shared_t el_shared;
 
 /*
- * In post_config: makes the block or finds the one of before the restart, and adopts the new
- * bounds. APR_ENOMEM where there is no memory for it.
+ * In post_config: makes the block, or finds the one of before the restart, and adopts the new
+ * bounds. APR_ENOMEM: no memory for it, which is logged.
  */
 apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_server);
 
-/*
- * In pre_mpm, which runs at a start and at a restart, but not at a graceful one: back to the
- * beginning.
- */
+/* In pre_mpm, which runs at a start and a restart, but not at a graceful one: begins anew. */
 void el_shared_reset(void);
 
-/* In child_init: this process begins, with nothing in use. */
+/* In child_init: this process begins to count, with nothing in use. */
 void el_shared_child(void);
 
-/* An encoder of this process begins to work for a body, or has ended; any thread. */
+/* Counts the encoders of this process that work for a body; any thread. */
 void el_holders_begin(void);
 void el_holders_end(void);
 
 /*
- * Forgets what processes had in use that are gone, killed perhaps: encoders, and memory of bodies.
- * That is a system call for each process: only the child that samples does it now and then, and
- * whoever shows the figures.
+ * Forgets encoders and memory of processes that are gone, killed perhaps. A system call for each
+ * process: the child that samples calls it now and then, and the status.
  */
 void el_holders_forget_gone(void);
 
-/* What one response goes by: a whole position 0 … `top`, or a price. */
+/* The effort for one response: a whole position 0 … `top`, or a price. */
 typedef struct {
     unsigned position;
     unsigned top;
     double price; /* of a saved byte, ns of CPU time; below 0: the position counts */
 } el_effort_t;
 
-/* What `control` amounts to with the price of now, without a turn. */
+/* The effort by `control` and the present price; takes no turn between two positions. */
 el_effort_t el_shared_effort_at(el_control_state_t control);
 
 /*
- * The same for the next response: where the controller's position lies between two, one of them by
+ * The effort for the next response: if the controller's position lies between two, one of them by
  * turns. Called once for a response.
  */
 el_effort_t el_shared_effort(el_control_state_t control);
 
-/* The level within `range` for a response; the ceiling where ElasticControl is off. */
+/* The level within `range` for a response; the ceiling if ElasticControl is off. */
 int el_shared_level(el_range_t range, el_effort_t effort);
 
-/* Whether the level of a coding with these bounds is adaptive. */
+/* True if the level of a coding with these bounds follows the load. */
 bool el_shared_is_adaptive(el_range_t range);
 
 /* Adds to a counter. */

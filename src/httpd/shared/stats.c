@@ -1,6 +1,6 @@
 #include "httpd/shared/stats.h"
 
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
 #include "httpd/shared/shared.h"
 
 #include "host/process.h"
@@ -19,7 +19,7 @@ static const char other[] = "other";
 
 static const char *name_of_slot[EL_VHOSTS + 1];
 
-/* In the settings of the record that is always there: each server has its own, see open_slot(). */
+/* A server's slot stands in its settings of the record that is always there. */
 static unsigned slot_of(const server_rec *server)
 {
     const el_values_t *values =
@@ -28,43 +28,22 @@ static unsigned slot_of(const server_rec *server)
     return values->slot;
 }
 
-/*
- * Gives a server its slot, in settings of its own: those without directives of this module share
- * the main server's.
- */
-static void open_slot(server_rec *server, unsigned slot, apr_pool_t *pconf)
-{
-    const module *record = el_record_of_requests();
-    size_t size = el_record_loaded(EL_RECORD_ELASTIC) ? sizeof(el_server_t) : sizeof(el_stock_t);
-    el_values_t *values =
-        apr_pmemdup(pconf, ap_get_module_config(server->module_config, record), size);
-
-    values->slot = slot;
-    ap_set_module_config(server->module_config, record, values);
-}
-
-static const char *name_of(const server_rec *server, apr_pool_t *pool)
-{
-    char *name = apr_pstrdup(pool, server->server_hostname ? server->server_hostname : "");
-
-    for (char *at = name; *at; at++) {
-        *at = (char)apr_tolower(*at);
-    }
-    return name;
-}
-
-/* The different names of the configuration, in its order; at most `most`. */
+/* The different names of the configuration, in its order. */
 typedef struct {
     size_t count, most;
     const char *name[EL_VHOSTS];
     uint64_t hash[EL_VHOSTS];
 } names_t;
 
-/* The number of `name` among the names, which may be a new one; EL_VHOSTS where it has none. */
-static size_t number_of(names_t *names, const char *name)
+/* The number of a server's name, which may be a new one; EL_VHOSTS if it has none. */
+static size_t number_of(names_t *names, const server_rec *server, apr_pool_t *pool)
 {
+    char *name = apr_pstrdup(pool, server->server_hostname ? server->server_hostname : "");
     size_t i = 0;
 
+    for (char *at = name; *at; at++) {
+        *at = (char)apr_tolower(*at);
+    }
     while (i < names->count && strcmp(names->name[i], name) != 0) {
         i++;
     }
@@ -76,10 +55,7 @@ static size_t number_of(names_t *names, const char *name)
     return i < names->count ? i : EL_VHOSTS;
 }
 
-/*
- * The main server and its virtual hosts in the order of the configuration: httpd has the last
- * first.
- */
+/* The servers in the configuration's order; httpd has the last virtual host first. */
 static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
 {
     apr_array_header_t *servers = apr_array_make(pool, 16, sizeof(server_rec *));
@@ -100,25 +76,31 @@ static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
 
 void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
 {
-    names_t names = {.most = el_server_vhosts(el_server_of(main_server))};
+    int64_t most = el_server_of(main_server)->values.value[EL_SERVER_VHOSTS];
+    const module *record = el_record_of_requests();
+    size_t size = el_record_loaded(EL_RECORD_ELASTIC) ? sizeof(el_server_t) : sizeof(el_stock_t);
     const apr_array_header_t *servers = in_order(main_server, pconf);
+    names_t names = {.most = (size_t)most};
     size_t *number = apr_palloc(pconf, (size_t)servers->nelts * sizeof(*number));
     unsigned slot[EL_VHOSTS + 1] = {[EL_VHOSTS] = EL_VHOST_OTHER};
 
     memset(name_of_slot, 0, sizeof(name_of_slot));
     for (int i = 0; i < servers->nelts; i++) {
-        number[i] = number_of(&names, name_of(APR_ARRAY_IDX(servers, i, server_rec *), pconf));
+        number[i] = number_of(&names, APR_ARRAY_IDX(servers, i, server_rec *), pconf);
     }
     el_vhosts_assign(&el_shared.block->vhosts, names.hash, names.count, slot);
     for (int i = 0; i < servers->nelts; i++) {
-        bool is_named = number[i] < names.count;
+        ap_conf_vector_t *settings = APR_ARRAY_IDX(servers, i, server_rec *)->module_config;
+        el_values_t *values;
 
-        name_of_slot[slot[number[i]]] = is_named ? names.name[number[i]] : other;
-        open_slot(APR_ARRAY_IDX(servers, i, server_rec *), slot[number[i]], pconf);
+        name_of_slot[slot[number[i]]] = number[i] < names.count ? names.name[number[i]] : other;
+        /* In a copy of its own: servers without our directives share the main server's. */
+        values = apr_pmemdup(pconf, ap_get_module_config(settings, record), size);
+        values->slot = slot[number[i]];
+        ap_set_module_config(settings, record, values);
     }
 }
 
-/* Adds to a count of the virtual hosts at `slot`. */
 static void count_vhost(unsigned slot, el_vhost_count_t count, uint64_t add)
 {
     el_vhosts_add(&el_shared.block->vhosts, el_shared.process, slot, count, add);
@@ -141,12 +123,12 @@ void el_stats_skipped(request_rec *r, el_reason_t reason)
     count_vhost(slot_of(r->server), EL_VHOST_UNCOMPRESSED, 1);
 }
 
-/* Bytes of a number with what stands before it. */
+/* Bytes of a number with its mark, or with an engine's name. */
 #define NUMBER_ROOM 40
 
 /*
- * `mark`, unless it is NUL, and a number, in the room at `*at`, which moves on. One piece of memory
- * for some of them takes a quarter of the time of one for each.
+ * Writes `mark`, unless it is NUL, and a number into the room at `*at`, which moves on. One piece
+ * of memory for several numbers takes a quarter of the time of one for each.
  */
 static char *write_number(char **at, char mark, uint64_t value)
 {
@@ -161,14 +143,9 @@ static char *write_number(char **at, char mark, uint64_t value)
     return text + (mark == '\0');
 }
 
-static uint64_t cpu_nsec(const el_usage_t *usage)
-{
-    return usage->cpu_nsec + usage->looked_nsec;
-}
-
 /*
- * Notes what went out and how large it is, and counts it for monitoring; `at` has room for three
- * numbers. A response has each of the notes once, so that none is looked for.
+ * Notes an encoding and its sizes, and counts it for monitoring; `at` has room for three numbers. A
+ * response gets each of these notes once, so that they are added without a look-up.
  */
 static void note_body(request_rec *r, el_coding_t coding, const char *engine, char *at,
                       const el_usage_t *usage)
@@ -195,7 +172,8 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
                   const el_usage_t *usage)
 {
     unsigned slot = slot_of(r->server);
-    uint64_t nsec = usage->sampled ? cpu_nsec(usage) : usage->elapsed_nsec;
+    uint64_t cpu_nsec = usage->cpu_nsec + usage->looked_nsec;
+    uint64_t nsec = usage->sampled ? cpu_nsec : usage->elapsed_nsec;
     char *at = apr_palloc(r->pool, 5 * NUMBER_ROOM);
 
     note_body(r, coding, engine, at + 2 * NUMBER_ROOM, usage);
@@ -215,7 +193,7 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     }
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
-        el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));
+        el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec);
     }
 }
 
@@ -255,7 +233,7 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
     uint64_t framing = coding == EL_GZIP ? GZIP_FRAMING : 0;
     uint64_t out = usage->out > framing ? usage->out - framing : 0;
 
-    /* Of an empty body mod_deflate notes nothing, mod_brotli all but the ratio. */
+    /* For an empty body mod_deflate notes nothing, and mod_brotli all but the ratio. */
     note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0 || coding != EL_GZIP, usage->in);
     note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
     note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
@@ -265,7 +243,7 @@ void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault
                                   bool news)
 {
     el_counter_t counter = (el_counter_t)(EL_COUNT_PRECOMPRESSED_FAULT + (unsigned)fault);
-    /* Somebody may have tried to change what others get, which the operator should hear of once. */
+    /* Somebody may have tried to change the responses of others: the operator hears of it once. */
     bool warns = news || (fault == EL_PRECOMPRESSED_OWNER
                           && el_counters_total(&el_shared.block->counters, counter) == 0);
 

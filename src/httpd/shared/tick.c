@@ -1,6 +1,6 @@
 #include "httpd/shared/tick.h"
 
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
@@ -188,10 +188,13 @@ static apr_status_t close_kept(void *data)
 static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
 {
     const el_server_t *server = el_server_of(main_server);
+    bool stat = server->proc_stat && !el_value_is_set(&server->values, EL_SERVER_LOAD);
+    el_load_kind_t load =
+        stat ? EL_LOAD_STAT : (el_load_kind_t)server->values.value[EL_SERVER_LOAD];
 
     sampler.server = main_server;
     sampler.position = -1;
-    el_machine_open(&sampler.machine, "", server->proc_stat, el_server_load(server),
+    el_machine_open(&sampler.machine, "", server->proc_stat, load,
                     el_clock_usec());
     keep_load();
     if (ap_unixd_config.chroot_dir) {

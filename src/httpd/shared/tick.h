@@ -10,7 +10,7 @@
 #ifndef ELASTIC_SHARED_TICK_H
 #define ELASTIC_SHARED_TICK_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/glue.h"
 
 /*
  * In post_config, after el_shared_open(): finds out what the load is read from, and starts the

@@ -1,13 +1,11 @@
 #include "httpd/status/page.h"
 
 #include "httpd/cache/backends.h"
-#include "httpd/config/policy.h"
-#include "httpd/config/settings.h"
+#include "httpd/config/config.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
-#include "httpd/status/figures.h"
 
 #include "elastic/decide.h"
 #include "host/process.h"
@@ -17,14 +15,14 @@
 
 #include <math.h>
 
-/* µs after a start for which nothing is missed that takes some samples to come. */
+/* µs: so soon after a start, no warning about samples that have not come yet. */
 #define STARTING 60000000u
 
-/* Nothing but the style sheet, and nobody else's page around it. */
+/* The page loads its style sheet and nothing else, and no other site's page may frame it. */
 static const char policy[] = "default-src 'none'; style-src 'self'; base-uri 'none'; "
                              "form-action 'none'; frame-ancestors 'self'";
 
-/* The chart's letters are in units of its viewBox, which a wide screen enlarges. */
+/* The chart's letters have sizes in units of its viewBox, which a wide screen enlarges. */
 static const char style[] =
     ":root { color-scheme: light dark; --line: #ccc; --red: #b3261e; --blue: #1558b0 }\n"
     "@media (prefers-color-scheme: dark) {\n"
@@ -72,35 +70,31 @@ static const char *bytes_text(apr_pool_t *pool, double nbytes)
     return apr_psprintf(pool, unit ? "%.1f %s" : "%.0f %s", nbytes, units[unit]);
 }
 
-/* The lowest levels in each minute of the hour. */
+/* True if the levels were the lowest in each minute of the last hour. */
 static bool was_at_the_floor(void)
 {
     el_history_point_t point;
+    unsigned age = 0;
 
-    for (unsigned age = 0; age < EL_HISTORY_MINUTES; age++) {
-        if (!el_past_minute(age, &point) || point.position > 0) {
-            return false;
-        }
+    while (age < EL_HISTORY_MINUTES && el_past_minute(age, &point) && point.position <= 0) {
+        age++;
     }
-    return true;
+    return age == EL_HISTORY_MINUTES;
 }
 
-static bool is_never_sampled(void)
-{
-    return el_shared.config.control.mode != EL_CONTROL_OFF
-           && atomic_load(&el_shared.block->state.samples) == 0
-           && el_clock_usec() > atomic_load(&el_shared.block->counters.started) + STARTING;
-}
-
-/* What somebody should look after; nothing where there is nothing. */
+/* The section of what needs the operator's attention; none if nothing does. */
 static void write_warnings(request_rec *r)
 {
     const el_state_t *state = &el_shared.block->state;
+    uint64_t started = atomic_load(&el_shared.block->counters.started);
+    bool is_never_sampled = el_shared.config.control.mode != EL_CONTROL_OFF
+                            && atomic_load(&state->samples) == 0
+                            && el_clock_usec() > started + STARTING;
     const struct {
         bool holds;
         const char *text;
     } warnings[] = {
-        {is_never_sampled(),
+        {is_never_sampled,
          "The load was never sampled, so the levels do not follow it"},
         {atomic_load(&state->sampling_failed),
          "The load cannot be read: the error log says why"},
@@ -134,7 +128,7 @@ static void write_warnings(request_rec *r)
     ap_rputs(found->nelts > 0 ? "</ul>\n</section>\n" : "", r);
 }
 
-/* A figure in large letters, and what there is to say of it. */
+/* A figure in large letters, and a note below it. */
 static void write_fact(request_rec *r, const char *name, const char *value, const char *note)
 {
     ap_rprintf(r, "<div><dt>%s</dt><dd><b>%s</b>%s</dd></div>\n", name, value, note);
@@ -146,8 +140,17 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-static void write_saved(request_rec *r, const char *when)
+/* The first figures: bytes saved, CPU time, levels and load. */
+static void write_facts(request_rec *r, const apr_array_header_t *figures)
 {
+    el_control_state_t control = el_state_control(&el_shared.block->state);
+    uint64_t load = atomic_load(&el_shared.block->state.load_ppm);
+    /* Without samples no day begins. */
+    const char *when = load == EL_STATE_NO_LOAD ? "since the start" : "today";
+    double price = el_shared_effort_at(control).price;
+    double effort = control.top ? percent(el_control_position(control), control.top) : 100;
+    const char *levels = "";
+    int coding = EL_IDENTITY; /* whose level comes next */
     uint64_t counts[EL_PAST_COUNTS];
     double in, out, cpu, cpus = el_tick_cpus();
 
@@ -155,6 +158,7 @@ static void write_saved(request_rec *r, const char *when)
     in = (double)counts[EL_PAST_IN];
     out = (double)counts[EL_PAST_OUT];
     cpu = (double)counts[EL_PAST_CPU];
+    ap_rputs("<dl>\n", r);
     write_fact(r, apr_pstrcat(r->pool, "Saved ", when, NULL),
                bytes_text(r->pool, fmax(0, in - out)),
                apr_psprintf(r->pool, "%.0f %% of %s", percent(fmax(0, in - out), in),
@@ -163,21 +167,10 @@ static void write_saved(request_rec *r, const char *when)
                apr_psprintf(r->pool, "%.2f s", cpu / 1e6),
                apr_psprintf(r->pool, "%.2f %% of %g CPUs",
                             percent(cpu, (double)counts[EL_PAST_TIME] * cpus), cpus));
-}
-
-/* The present levels and what they follow from. */
-static void write_levels(request_rec *r, const apr_array_header_t *figures)
-{
-    el_control_state_t control = el_state_control(&el_shared.block->state);
-    double price = el_shared_effort_at(control).price;
-    double effort = control.top ? percent(el_control_position(control), control.top) : 100;
-    const char *levels = "";
-    int coding = EL_IDENTITY; /* whose level comes next */
-
     for (int i = 0; i < figures->nelts; i++) {
         const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
 
-        if (strstr(figure->key, "ElasticLevel") && el_policy_ranges()[++coding].enabled) {
+        if (strstr(figure->key, "ElasticLevel") && el_policy_ranges[++coding].enabled) {
             levels = apr_pstrcat(r->pool, levels, *levels ? ", " : "", figure->label_value, " ",
                                  figure->value, NULL);
         }
@@ -185,22 +178,10 @@ static void write_levels(request_rec *r, const apr_array_header_t *figures)
     write_fact(r, "Levels now", levels,
                price > 0 ? apr_psprintf(r->pool, "A saved byte may cost %.0f ns of CPU time", price)
                          : apr_psprintf(r->pool, "Effort: %.0f %%", effort));
-}
-
-/* What somebody looks for first. */
-static void write_facts(request_rec *r, const apr_array_header_t *figures)
-{
-    uint64_t load = atomic_load(&el_shared.block->state.load_ppm);
-    bool is_sampled = load != EL_STATE_NO_LOAD;
-
-    ap_rputs("<dl>\n", r);
-    /* Without samples no day begins. */
-    write_saved(r, is_sampled ? "today" : "since the start");
-    write_levels(r, figures);
     write_fact(r, "CPU load now",
-               is_sampled ? apr_psprintf(r->pool, "%.0f %%", percent((double)load, EL_PPM))
-                          : "unknown",
-               apr_psprintf(r->pool, "of %g CPUs", el_tick_cpus()));
+               load == EL_STATE_NO_LOAD
+                   ? "unknown" : apr_psprintf(r->pool, "%.0f %%", percent((double)load, EL_PPM)),
+               apr_psprintf(r->pool, "of %g CPUs", cpus));
     ap_rputs("</dl>\n", r);
 }
 
@@ -262,7 +243,7 @@ static void write_hour(request_rec *r)
     ap_rputs("</tbody>\n</table>\n</details>\n</section>\n", r);
 }
 
-/* The responses that were counted, compressed or not. */
+/* All responses that were counted, compressed or not. */
 static uint64_t responses(void)
 {
     uint64_t count = total(EL_COUNT_COMPRESSED) + total(EL_COUNT_PRECOMPRESSED);
@@ -283,7 +264,7 @@ static void write_bar(request_rec *r, const char *name, uint64_t count, uint64_t
                name, percent((double)count, (double)all), count);
 }
 
-/* Responses by coding and what made their encoding. */
+/* Responses by coding, and by the engine or whatever else made the encoding. */
 static void write_codings(request_rec *r, uint64_t all)
 {
     const el_tally_t *tally = &el_shared.block->tally;
@@ -308,7 +289,7 @@ static void write_codings(request_rec *r, uint64_t all)
     ap_rputs("</tbody>\n</table>\n</section>\n", r);
 }
 
-/* Responses that were not compressed, by reason, with what each reason means. */
+/* Responses that were not compressed, by reason, with each reason's meaning. */
 static void write_reasons(request_rec *r, uint64_t all)
 {
     ap_rputs("<section>\n<h2>Not compressed</h2>\n<table>\n<thead><tr><th scope=\"col\">Reason</th>"
@@ -368,36 +349,27 @@ void el_page_write_figures(request_rec *r, const apr_array_header_t *figures,
     ap_rputs("</table>\n", r);
 }
 
-/* What elastic-dictionary says of its sites, in a file beside the dictionaries. */
-static void write_sites(request_rec *r, const char *store)
+/* Sections of options that are off by default, if they are on. */
+static void write_options(request_rec *r, const apr_array_header_t *figures)
 {
-    const char *path = apr_pstrcat(r->pool, store, "/sites", NULL);
+    const el_dictionary_store_t *store = el_server_of(r->server)->dictionary_store;
     const apr_int32_t flags = APR_READ | APR_BUFFERED | APR_FOPEN_NONBLOCK; /* it may be a FIFO */
     char line[1024];
     apr_file_t *file;
 
-    if (apr_file_open(&file, path, flags, 0, r->pool) != APR_SUCCESS) {
-        return;
-    }
-    while (apr_file_gets(line, sizeof(line), file) == APR_SUCCESS) {
-        ap_rprintf(r, "<p>%s</p>\n", ap_escape_html(r->pool, line));
-    }
-}
-
-/* What is off by default has a section where it is on. */
-static void write_options(request_rec *r, const apr_array_header_t *figures)
-{
     if (atomic_load(&el_settings_cache)) {
         ap_rputs("<section>\n<h2>Cache</h2>\n", r);
         el_page_write_figures(r, figures, "ElasticCache");
         ap_rputs("</section>\n", r);
     }
     if (el_dictionaries_are_open()) {
-        const el_dictionary_store_t *store = el_server_of(r->server)->dictionary_store;
-
         ap_rputs("<section>\n<h2>Dictionaries</h2>\n", r);
-        if (store) {
-            write_sites(r, store->folder);
+        /* elastic-dictionary writes lines about its sites to a file beside the dictionaries. */
+        if (store && apr_file_open(&file, apr_pstrcat(r->pool, store->folder, "/sites", NULL),
+                                   flags, 0, r->pool) == APR_SUCCESS) {
+            while (apr_file_gets(line, sizeof(line), file) == APR_SUCCESS) {
+                ap_rprintf(r, "<p>%s</p>\n", ap_escape_html(r->pool, line));
+            }
         }
         el_page_write_figures(r, figures, "ElasticDi");
         ap_rputs("</section>\n", r);
