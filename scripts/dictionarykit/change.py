@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 
-from dictionarykit import configuration, failure, files, httpd, state, timer
+from dictionarykit import configuration, failure, files, httpd, judge, state, timer
 
 JOURNAL = "before.json"
 # What the journal has beyond its text. Given up first, it makes room for what is taken back where
@@ -127,7 +127,9 @@ class Place:
             has_begun = True
             state.write(self.file, after)
             if content is not None:
-                files.replace(self.path(files.name_of(content)), content)
+                path = self.path(files.name_of(content))
+                files.replace(path, content)
+                files.replace(path + ".br", judge.sent(content))
             self.apply(after)
             seen = check()
             os.unlink(self.journal)

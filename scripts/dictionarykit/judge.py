@@ -19,7 +19,7 @@ class Judged(typing.NamedTuple):
 
     name: str
     content: bytes
-    transfer: int  # bytes in which it goes out, as its precompressed file
+    transfer: int  # bytes in which it goes out
     sizes: dict  # {coding: bytes of each page}; the first one is what counts
     urls: tuple = ()  # of the pages that it is made of
 
@@ -52,15 +52,16 @@ def sizes_with(content, bodies):
     return found
 
 
-def transfer_of(content):
-    return dictionaries.brotli_size(content, 11, encoders.brotli_window(len(content)))
+def sent(content):
+    """A dictionary as it goes out: httpd takes it from the file beside it."""
+    return dictionaries.brotli(content, 11, encoders.brotli_window(len(content)))
 
 
 def judge(candidate, pages):
     """With the heads of responses."""
     sizes = sizes_with(candidate.content, [page.whole for page in pages])
     heads = [page.head + HEAD_DIFFERENCE for page in pages]
-    return Judged(candidate.name, candidate.content, transfer_of(candidate.content),
+    return Judged(candidate.name, candidate.content, len(sent(candidate.content)),
                   {coding: [head + size for head, size in zip(heads, found)]
                    for coding, found in sizes.items()}, candidate.urls)
 

@@ -78,6 +78,7 @@ def check(place, known):
         return
     assert place.read() == known
     names = {site.dictionary for site in known.sites}
+    names |= {f"{name}.br" for name in names}
     assert set(os.listdir(place.folder)) - {"lock"} == {state.FILE, *names}
     assert os.listdir(os.path.dirname(place.server.conf_of())) == ["elastic-dictionary.conf"]
 

@@ -80,6 +80,8 @@ def test_enabled_visited_and_disabled(site, tmp_path):
     url = one.link()
     dictionary = one.dictionary(url)
     check_pages(one, dictionary, pages(), tmp_path)
+    # It goes out in the bytes that the decision has counted.
+    assert len(one.get(url, "br").raw) == one.state()["figures"]["transfer"]
     said = one.run("status")
     assert "dictionary site-" in said and "last renewal: none yet" in said
     assert re.fullmatch(rf"<p>{one.url}/: dictionary since {DATE}; last renewal: none yet\s*</p>",

@@ -2,11 +2,14 @@
 
 #include "httpd/dictionary/folder.h"
 
+#include "engines/engines.h"
+
 #include "apr_strings.h"
 #include "http_main.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,6 +43,42 @@ static char *read_whole(const char *path, size_t *nbytes, apr_pool_t *pool)
     return bytes;
 }
 
+/* Whether `small` is the file's bytes in br, and nothing else. */
+static bool is_same_in_br(const el_dictionary_file_t *file, const char *small, size_t nbytes)
+{
+    const el_decoder_t *decoder = el_decoder_for(EL_BR);
+    el_account_t account = {0};
+    el_decoding_t *decoding = decoder ? decoder->open(&account) : NULL;
+    /* One more: what goes on behind them shows. */
+    uint8_t *bytes = malloc(file->nbytes + 1);
+    el_span_t span = {(const uint8_t *)small, nbytes, bytes, file->nbytes + 1};
+    bool same = decoding && bytes && decoder->step(decoding, &span) == EL_DECODE_ENDED
+                && span.in_nbytes == 0 && span.out_nbytes_avail == 1
+                && memcmp(bytes, file->bytes, file->nbytes) == 0;
+
+    if (decoding) {
+        decoder->close(decoding);
+    }
+    free(bytes);
+    return same;
+}
+
+/* What goes out takes fewer bytes than what is compressed with each response. */
+static void read_small(server_rec *server, el_dictionary_file_t *file, apr_pool_t *pconf)
+{
+    const char *path = apr_pstrcat(pconf, file->path, ".br", NULL);
+    size_t nbytes = 0;
+    const char *bytes = read_whole(path, &nbytes, pconf);
+
+    if (bytes && is_same_in_br(file, bytes, nbytes)) {
+        file->small = bytes;
+        file->small_nbytes = nbytes;
+    } else if (bytes || errno != ENOENT) {
+        el_warn(server, 0, "ElasticDictionaryFile %s: it is not that file in br; it is not sent",
+                path);
+    }
+}
+
 static void read_file(server_rec *server, el_dictionary_file_t *file, apr_pool_t *pconf)
 {
     char name[EL_FOLDER_NAME_ROOM];
@@ -56,6 +95,7 @@ static void read_file(server_rec *server, el_dictionary_file_t *file, apr_pool_t
     /* No markup to any browser; and ElasticTypes has no bytes of unknown meaning. */
     file->type = memchr(bytes, '\0', file->nbytes) ? "application/octet-stream" : "text/plain";
     file->bytes = bytes;
+    read_small(server, file, pconf);
     any = true;
 }
 
