@@ -43,40 +43,34 @@ static char *read_whole(const char *path, size_t *nbytes, apr_pool_t *pool)
     return bytes;
 }
 
-/* Whether `small` is the file's bytes in br, and nothing else. */
-static bool is_same_in_br(const el_dictionary_file_t *file, const char *small, size_t nbytes)
+/*
+ * What lies beside the file in br takes fewer bytes than what is compressed for each response. Only
+ * what decodes to the file's bytes counts.
+ */
+static void read_small(server_rec *server, el_dictionary_file_t *file, apr_pool_t *pconf)
 {
+    const char *path = apr_pstrcat(pconf, file->path, ".br", NULL);
+    const char *small = read_whole(path, &file->small_nbytes, pconf);
+    bool none = !small && errno == ENOENT;
     const el_decoder_t *decoder = el_decoder_for(EL_BR);
     el_account_t account = {0};
-    el_decoding_t *decoding = decoder ? decoder->open(&account) : NULL;
-    /* One more: what goes on behind them shows. */
+    el_decoding_t *decoding = small && decoder ? decoder->open(&account) : NULL;
+    /* With room for one more: it shows where the content goes on. */
     uint8_t *bytes = malloc(file->nbytes + 1);
-    el_span_t span = {(const uint8_t *)small, nbytes, bytes, file->nbytes + 1};
-    bool same = decoding && bytes && decoder->step(decoding, &span) == EL_DECODE_ENDED
-                && span.in_nbytes == 0 && span.out_nbytes_avail == 1
-                && memcmp(bytes, file->bytes, file->nbytes) == 0;
+    el_span_t span = {(const uint8_t *)small, file->small_nbytes, bytes, file->nbytes + 1};
 
+    if (decoding && bytes && decoder->step(decoding, &span) == EL_DECODE_ENDED
+        && span.in_nbytes == 0 && span.out_nbytes_avail == 1
+        && memcmp(bytes, file->bytes, file->nbytes) == 0) {
+        file->small = small;
+    } else if (!none && decoder) {
+        el_warn(server, 0, "ElasticDictionaryFile %s: it is not that file in br; it is not sent",
+                path);
+    }
     if (decoding) {
         decoder->close(decoding);
     }
     free(bytes);
-    return same;
-}
-
-/* What goes out takes fewer bytes than what is compressed with each response. */
-static void read_small(server_rec *server, el_dictionary_file_t *file, apr_pool_t *pconf)
-{
-    const char *path = apr_pstrcat(pconf, file->path, ".br", NULL);
-    size_t nbytes = 0;
-    const char *bytes = read_whole(path, &nbytes, pconf);
-
-    if (bytes && is_same_in_br(file, bytes, nbytes)) {
-        file->small = bytes;
-        file->small_nbytes = nbytes;
-    } else if (bytes || errno != ENOENT) {
-        el_warn(server, 0, "ElasticDictionaryFile %s: it is not that file in br; it is not sent",
-                path);
-    }
 }
 
 static void read_file(server_rec *server, el_dictionary_file_t *file, apr_pool_t *pconf)

@@ -389,26 +389,25 @@ static void give_out(request_rec *r, const el_dictionary_file_t *file)
 }
 
 /*
- * Whether the response is the file in br that lies beside. A difference from the dictionary before,
- * or a slice, is made of the file itself.
+ * Makes the response the file in br that lies beside, if there is one and the client takes it. A
+ * difference from the dictionary before, or a slice, is made of the file itself.
  */
-static bool is_sent_small(request_rec *r, const el_dictionary_file_t *file)
+static bool send_small(request_rec *r, const el_dictionary_file_t *file)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
 
-    return file->small && el_response_env_allows(r, EL_BR) && !el_response_has_range(r)
-           && el_available_ahead(r)->coding == EL_IDENTITY
-           && el_accept_choose(el_response_accept(r), order, sizeof(order) / sizeof(order[0])) == EL_BR;
-}
-
-/* The header of a body in br, which is decided and counted. */
-static void set_small(request_rec *r, const el_dictionary_file_t *file)
-{
+    if (!file->small || !el_response_env_allows(r, EL_BR) || el_response_has_range(r)
+        || el_available_ahead(r)->coding != EL_IDENTITY
+        || el_accept_choose(el_response_accept(r), order, sizeof(order) / sizeof(order[0]))
+               != EL_BR) {
+        return false;
+    }
     el_fields_set_coding(r, EL_BR, EL_ETAG_SUFFIX);
     ap_set_content_length(r, (apr_off_t)file->small_nbytes);
     el_available_add_vary(r);
     el_response_of(r)->claimed = true;
     el_stats_precompressed(r, EL_BR, file->nbytes, file->small_nbytes);
+    return true;
 }
 
 int el_dictionary_handler(request_rec *r)
@@ -434,10 +433,7 @@ int el_dictionary_handler(request_rec *r)
     if (status != OK) {
         return status;
     }
-    small = is_sent_small(r, file);
-    if (small) {
-        set_small(r, file);
-    }
+    small = send_small(r, file);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     /* The bytes are the configuration's, which a child has as long as it lives. */
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_immortal_create(
