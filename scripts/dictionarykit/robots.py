@@ -4,6 +4,8 @@ import re
 import typing
 import urllib.parse
 
+from dictionarykit import exchange
+
 BYTES_MOST = 500 << 10  # §2.5
 REDIRECTS_MOST = 5  # §2.3.1.2
 DELAY = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,3})?\Z")
@@ -47,43 +49,35 @@ class Robots(typing.NamedTuple):
 
     def allow(self, url):
         """The longest pattern decides; of equals the one that allows (§2.2.2)."""
-        parts = urllib.parse.urlsplit(url)
-        path = normal((parts.path or "/") + ("?" + parts.query if parts.query else ""))
+        path = normal(exchange.target_of(url))
         found = [(len(pattern), allows) for pattern, allows in self.rules if matches(pattern, path)]
         return max(found, default=(0, True))[1]
 
 
-NOTHING = Robots([("/", False)])
 EVERYTHING = Robots([])
-
-
-def lines_of(text):
-    """(name, value) of the lines that have both."""
-    for line in text[:BYTES_MOST].splitlines():
-        name, colon, value = line.partition("#")[0].partition(":")
-        if colon:
-            yield name.strip().lower(), value.strip()
 
 
 def parse(text, agent):
     """Of all groups for the agent, or else of those for *."""
-    groups = {agent: Robots([]), "*": Robots([])}
-    delays, named, sitemaps = {}, set(), []
-    names, is_head = [], False
-    for name, value in lines_of(text):
+    groups, delays, sitemaps = {}, {}, []
+    names, is_head = set(), False
+    for line in text[:BYTES_MOST].splitlines():
+        name, colon, value = line.partition("#")[0].partition(":")
+        name, value = name.strip().lower(), value.strip()
+        if not colon:
+            continue
         if name == "sitemap":
             sitemaps.append(value)
         elif name == "user-agent":
-            names = names if is_head else []
+            names = (names if is_head else set()) | {value.lower()} & {agent, "*"}
             is_head = True
-            names.append(value.lower())
-            named.add(value.lower())
+            groups.update({one: groups.get(one, []) for one in names})
         else:
             is_head = False
-            for one in set(names) & set(groups):
+            for one in names:
                 if name in ("allow", "disallow") and value:
-                    groups[one].rules.append((normal(value), name == "allow"))
+                    groups[one].append((normal(value), name == "allow"))
                 elif name == "crawl-delay" and DELAY.match(value):
                     delays[one] = min(float(value), DELAY_MOST)
-    which = agent if agent in named else "*"
-    return groups[which]._replace(delay=delays.get(which, 0), sitemaps=sitemaps)
+    which = agent if agent in groups else "*"
+    return Robots(groups.get(which, []), delays.get(which, 0), sitemaps)

@@ -1,54 +1,26 @@
-"""Which URLs to visit: from a file, a sitemap, or links."""
+"""Which URLs to visit: of a file, a sitemap, or a page's markup."""
 
-import encodings.idna  # pylint: disable=unused-import  # a child may not be able to read it
+import html.parser
+import io
 import re
 import urllib.parse
-import xml.parsers.expat
 import zlib
+from xml.etree import ElementTree
+
+from dictionarykit import exchange
+from dictionarykit.failure import Refused
 
 # Sitemaps hold 50,000 URLs at most (sitemaps.org), and an index as many sitemaps.
 SITEMAP_MOST = 50 << 20  # bytes, uncompressed
 URLS_MOST = 50_000
 SITEMAPS_MOST = 20  # that an index leads to
 DEPTH_MOST = 8  # of elements
-PIECE = 1 << 16
-
-ORIGIN_PORTS = {"http": 80, "https": 443}
-HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?\Z|[0-9a-f:.]*:[0-9a-f:.]*\Z")
 
 # Applications that have no other URLs: MediaWiki, WordPress, DokuWiki. Links of theirs that do
 # something have further arguments.
 PAGE_QUERIES = ("id", "p", "page", "page_id", "title")
 NO_PAGE = re.compile(r"\.(?!html?$|php\d?$|aspx?$|jsp$|xhtml$|cgi$)[a-z][a-z0-9]{1,4}$",
                      re.IGNORECASE)
-
-
-class Unusable(Exception):
-    """No URLs can be had from what was given; the text says why."""
-
-
-def origin(url):
-    """(scheme, host, port); Unusable where it is no URL of http or https, or names a user."""
-    if not url.isprintable():
-        raise Unusable("a URL has no control characters")
-    try:
-        parts = urllib.parse.urlsplit(url)
-        port = parts.port
-        host = (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
-    except ValueError as problem:  # UnicodeError is one
-        raise Unusable(f"{url}: {problem}") from None
-    if parts.scheme not in ORIGIN_PORTS or not HOST.match(host):
-        raise Unusable(f"{url}: an http or https URL is needed")
-    if "@" in parts.netloc:
-        raise Unusable("give the URL without a name or password of a user")
-    return parts.scheme, host, port or ORIGIN_PORTS[parts.scheme]
-
-
-def host_field(url):
-    """The host of a URL, with its port if that is not the scheme's."""
-    scheme, host, port = origin(url)
-    name = f"[{host}]" if ":" in host else host
-    return name if port == ORIGIN_PORTS[scheme] else f"{name}:{port}"
 
 
 def unique(urls):
@@ -69,53 +41,33 @@ def spread(urls, count):
     return [urls[number * len(urls) // count] for number in range(count)]
 
 
-def pieces(body):
-    """A sitemap's text, of which a .gz file has no more than a sitemap may have."""
-    if not body.startswith(b"\x1f\x8b"):
-        yield body
-        return
-    decoder, total = zlib.decompressobj(31), 0
-    while not decoder.eof and total < SITEMAP_MOST and body:
-        piece = decoder.decompress(body, PIECE)
-        body = decoder.unconsumed_tail
-        total += len(piece)
-        yield piece
-
-
-class Enough(Exception):
-    """No more of a sitemap is read."""
-
-
 class Sitemap:
     """The <loc>s of a sitemap, read until it ends or is broken."""
 
     def __init__(self, body):
-        self.path, self.text = [], ""
         self.pages, self.sitemaps = [], []
-        parser = xml.parsers.expat.ParserCreate()
-        parser.StartElementHandler, parser.EndElementHandler = self.begin, self.end
-        parser.CharacterDataHandler = self.characters
-        parser.StartDoctypeDeclHandler = self.begin  # entities may grow without bounds
         try:
-            for piece in pieces(body):
-                parser.Parse(piece)
-        except (xml.parsers.expat.ExpatError, zlib.error, Enough):
+            if body.startswith(b"\x1f\x8b"):
+                body = zlib.decompressobj(31).decompress(body, SITEMAP_MOST)
+            if b"<!DOCTYPE" not in body:  # whose entities may grow without bounds
+                self.read(body)
+        except (ElementTree.ParseError, zlib.error, ValueError, LookupError):
             pass
 
-    def begin(self, name, *more):
-        if len(more) > 1 or len(self.path) == DEPTH_MOST or len(self.pages) == URLS_MOST:
-            raise Enough
-        self.path.append(name.rpartition(":")[2])
-        self.text = ""
-
-    def characters(self, text):
-        if self.path[-1] == "loc" and len(self.text) < PIECE:
-            self.text += text
-
-    def end(self, _):
-        kind = {"url": self.pages, "sitemap": self.sitemaps}.get("".join(self.path[-2:-1]))
-        if self.path.pop() == "loc" and kind is not None:
-            kind.append(self.text.strip())
+    def read(self, body):
+        kinds, above = {"url": self.pages, "sitemap": self.sitemaps}, []
+        for event, element in ElementTree.iterparse(io.BytesIO(body), ("start", "end")):
+            if event == "start":
+                above.append(element)
+                if len(above) > DEPTH_MOST or len(self.pages) == URLS_MOST:
+                    break
+                continue
+            above.pop()
+            parent = above[-1] if above else element
+            kind, name = (one.tag.rpartition("}")[2] for one in (parent, element))
+            if name == "loc" and kind in kinds:
+                kinds[kind].append((element.text or "").strip())
+            parent.clear()  # what was read needs no memory
 
 
 def collect_sitemap(url, fetch):
@@ -126,10 +78,10 @@ def collect_sitemap(url, fetch):
     for sitemap in first.sitemaps[:SITEMAPS_MOST]:
         try:
             pages += Sitemap(fetch(sitemap)).pages
-        except Unusable:
+        except Refused:
             continue
     if not pages:
-        raise Unusable(f"{url}: no <loc> of a page is in it")
+        raise Refused(f"{url}: no <loc> of a page is in it")
     return unique(pages)
 
 
@@ -139,3 +91,45 @@ def is_page(url):
     name, equals, _ = parts.query.partition("=")
     is_query = not parts.query or (equals and "&" not in parts.query and name in PAGE_QUERIES)
     return bool(is_query) and not NO_PAGE.search(parts.path)
+
+
+class Markup(html.parser.HTMLParser):
+    """What of a page's markup matters: URLs of links, of what it loads, and of dictionaries,
+    without fragments, in their order. The parser is not closed: what never ends, it would read once
+    more for each tag that begins in it."""
+
+    def __init__(self, url, body):
+        super().__init__()
+        self.base, self.has_base = url, False
+        self.links, self.loaded, self.dictionaries = [], [], []
+        try:
+            self.feed(body.decode("utf-8", "replace"))
+        except (AssertionError, ValueError):
+            pass  # what it read before counts
+
+    def add(self, found, target):
+        try:
+            url = urllib.parse.urljoin(self.base, (target or "").strip()).partition("#")[0]
+            exchange.origin(url)
+        except (ValueError, Refused):
+            return
+        if target:
+            found.append(url)
+
+    def handle_starttag(self, tag, attrs):
+        values = {name: value or "" for name, value in reversed(attrs)}
+        rel, href = values.get("rel", "").lower().split(), values.get("href")
+        if tag == "a" and "nofollow" not in rel:
+            self.add(self.links, href)
+        elif tag == "script":
+            self.add(self.loaded, values.get("src"))
+        elif tag == "link":
+            preloads = "preload" in rel and values.get("as", "").lower() in ("script", "style")
+            if preloads or {"stylesheet", "modulepreload"} & set(rel):
+                self.add(self.loaded, href)
+            elif "compression-dictionary" in rel:
+                self.add(self.dictionaries, href)
+        elif tag == "base" and href and not self.has_base:
+            found = []
+            self.add(found, href)
+            self.base, self.has_base = (found or [self.base])[0], True

@@ -1,7 +1,9 @@
-"""What is known of the sites that have a dictionary, as typed values, and its folder."""
+"""What is known of the sites that have a dictionary, as typed values; its folder and the files
+there; and httpd's configuration, which is made of it alone."""
 
 import dataclasses
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -10,14 +12,83 @@ import time
 import types
 import typing
 
-from dictionarykit import failure, files, sources
+from dictionarykit import exchange
+from dictionarykit.failure import Failed, Refused
 
 VERSION = 1
 FOLDER = "/var/lib/elastic-dictionary"
 FILE, LOCK = "state.json", "lock"
 WAIT_MOST = 900  # seconds for another command; the crawl of a renewal takes minutes
+NAME = re.compile(r"site-[0-9a-f]{32}\.dict\Z")
 # What would end a quoted argument of the configuration.
 UNQUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
+
+HEAD = """\
+# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` removes it.
+<IfModule elastic_module>
+"""
+
+# With its port, so that no other origin of the host has a part in it, such as that of plain http.
+SITE = """\
+ElasticDictionaryFile "{path}" match="/*" match-dest="document" host="{host}"
+"""
+
+VERSIONED = """\
+<LocationMatch "{rule.location}">
+    ElasticDictionary match="{rule.match}" match-dest="{rule.dest}"
+</LocationMatch>
+"""
+
+
+# --- files that are written as a whole
+
+
+def name_of(content):
+    """A name never gets another content."""
+    return f"site-{hashlib.sha256(content).hexdigest()[:32]}.dict"
+
+
+def read_file(path):
+    """None: it is not there."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def temporary_of(path):
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.new")
+
+
+def replace(path, content, mode=0o644):
+    """Writes a file as a whole; what cannot be written is named."""
+    # Of one name, so that what a killed process leaves behind is overwritten by the next.
+    temporary = temporary_of(path)
+    try:
+        remove(temporary)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as problem:
+        remove(temporary)
+        if isinstance(problem, OSError):
+            raise OSError(problem.errno, problem.strerror, path) from None
+        raise
+
+
+def remove(path):
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+# --- what is known
 
 
 @dataclasses.dataclass
@@ -54,6 +125,10 @@ class Rule:
     match: str
     dest: str
 
+    def check(self):
+        if any(UNQUOTED.search(text.replace("\\", "")) for text in dataclasses.astuple(self)):
+            raise ValueError("a rule cannot be quoted")
+
 
 @dataclasses.dataclass
 class Site:
@@ -69,16 +144,13 @@ class Site:
 
     @property
     def host_port(self):
-        _, host, port = sources.origin(self.url)
+        _, host, port = exchange.origin(self.url)
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def check(self):
-        sources.origin(self.url)
-        if not files.NAME.match(self.dictionary):
+        exchange.origin(self.url)
+        if not NAME.match(self.dictionary):
             raise ValueError(f"{self.dictionary}: no name of a dictionary")
-        for rule in self.rules:
-            if any(UNQUOTED.search(text.replace("\\", "")) for text in dataclasses.astuple(rule)):
-                raise ValueError("a rule cannot be quoted")
 
 
 @dataclasses.dataclass
@@ -93,14 +165,12 @@ class State:
     version: int = VERSION
 
     def check(self):
-        if self.version != VERSION:
-            raise ValueError(f"it is of version {self.version}")
-        if UNQUOTED.search(self.store):
-            raise ValueError("the store cannot be quoted")
+        if self.version != VERSION or UNQUOTED.search(self.store):
+            raise ValueError(f"it is of version {self.version}, or its store cannot be quoted")
 
     def find(self, url):
         return next((site for site in self.sites
-                     if sources.origin(site.url) == sources.origin(url)), None)
+                     if exchange.origin(site.url) == exchange.origin(url)), None)
 
     def put(self, site):
         """Another one with this site, which has one place by its name."""
@@ -110,6 +180,16 @@ class State:
 
     def without(self, sites):
         return dataclasses.replace(self, sites=[one for one in self.sites if one not in sites])
+
+    def configuration(self, folder):
+        """One file for all sites; None: none has a dictionary."""
+        if not self.sites:
+            return None
+        text = HEAD + (f'ElasticDictionaryStore "{self.store}"\n' if self.store else "")
+        for site in self.sites:
+            text += SITE.format(path=os.path.join(folder, site.dictionary), host=site.host_port)
+        rules = {VERSIONED.format(rule=rule): 0 for site in self.sites for rule in site.rules}
+        return text + "".join(rules) + "</IfModule>\n"
 
 
 def typed(kind, value):
@@ -128,8 +208,7 @@ def typed(kind, value):
         if not isinstance(value, list):
             raise ValueError(f"{value!r:.60} is no list")
         return [typed(typing.get_args(kind)[0], one) for one in value]
-    kinds = (int, float) if kind is float else (kind,)
-    if type(value) not in kinds:
+    if type(value) not in ((int, float) if kind is float else (kind,)):
         raise ValueError(f"{value!r:.60} is no {kind.__name__}")
     return value
 
@@ -141,14 +220,17 @@ def read(path):
             return typed(State, json.load(file))
     except FileNotFoundError:
         return None
-    except (ValueError, sources.Unusable) as problem:
-        raise failure.Failed(f"{path} cannot be used: {problem}") from None
+    except (ValueError, Refused) as problem:
+        raise Failed(f"{path} cannot be used: {problem}") from None
 
 
 def write(path, state, room=0):
     """`room`: bytes that the file has more than it needs."""
     text = json.dumps(dataclasses.asdict(state), indent=1, sort_keys=True)
-    files.replace(path, text.encode() + b" " * room + b"\n", 0o600)
+    replace(path, text.encode() + b" " * room + b"\n", 0o600)
+
+
+# --- its folder
 
 
 def check_secure(path):
@@ -156,29 +238,19 @@ def check_secure(path):
     commands that the state names, and httpd gives out what the folder has."""
     path = os.path.realpath(path)
     while True:
-        try:
+        if os.path.exists(path):
             found = os.stat(path)
-        except FileNotFoundError:
-            found = None
-        if found:
             writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
             if found.st_uid not in (0, os.geteuid()) or writable and not (
                     found.st_mode & stat.S_ISVTX):
-                raise failure.Failed(f"{path} may be changed by others than root: take another "
-                                     "one, or change its owner and mode")
+                raise Failed(f"{path} may be changed by others than root: take another one, or "
+                             "change its owner and mode")
         if path == "/":
             return
         path = os.path.dirname(path)
 
 
-def _open_lock(path):
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as problem:
-        raise failure.Failed(f"{path} cannot be written: {problem.strerror}") from None
-
-
-def _take(handle, folder, until):
+def take_lock(handle, folder, until):
     said = False
     while True:
         try:
@@ -186,8 +258,8 @@ def _take(handle, folder, until):
             return
         except BlockingIOError:
             if time.monotonic() >= until:
-                raise failure.Failed(f"another elastic-dictionary works on {folder} still; nothing "
-                                     "was changed") from None
+                raise Failed(f"another elastic-dictionary works on {folder} still; nothing was "
+                             "changed") from None
         if not said:
             print(f"Waiting for another elastic-dictionary, which works on {folder} ...",
                   flush=True)
@@ -204,5 +276,8 @@ def lock(folder, seconds=WAIT_MOST):
                                      or not os.path.samestat(os.stat(path), os.fstat(handle))):
         if handle is not None:
             os.close(handle)
-        handle = _open_lock(path)
-        _take(handle, folder, until)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as problem:
+            raise Failed(f"{path} cannot be written: {problem.strerror}") from None
+        take_lock(handle, folder, until)

@@ -3,7 +3,8 @@
 import re
 import urllib.parse
 
-from dictionarykit import exchange, markup, response, sources, state, visit
+from dictionarykit import exchange, sources, state, visit
+from dictionarykit.failure import Refused
 
 DESTINATIONS = {"js": "script", "mjs": "script", "css": "style"}
 TYPES = {"script": ("text/javascript", "application/javascript", "application/x-javascript"),
@@ -69,22 +70,22 @@ def reason_against(visitor, url, dest):
     """Why a file is left out; "": it is not."""
     try:
         answer = visitor.ask(url, visit.PAGE_MOST)
-    except (exchange.Refused, sources.Unusable) as problem:
+    except Refused as problem:
         return str(problem)
     if answer.status != 200 or answer.media_type() not in TYPES[dest]:
         return f"has the status {answer.status} and the type {answer.media_type()}"
-    reason = response.header_refusal(answer, response.Accepted())
-    if reason or response.directives(answer.values("vary")) & {"cookie", "authorization", "*"}:
+    reason = answer.header_refusal()
+    if reason or exchange.directives(answer.values("vary")) & {"cookie", "authorization", "*"}:
         return reason or "varies by visitor"
-    return "" if response.lifetime(answer) else "has no Cache-Control: max-age"
+    return "" if answer.lifetime() else "has no Cache-Control: max-age"
 
 
 def find(visitor, pages):
     """(URLs of versioned files that may have a rule, [(URL, why it has none)])."""
     good, refused, seen = [], [], set()
     for page in pages:
-        for url in markup.Markup(page.url, page.body).loaded:
-            rule = rule_of(url) if sources.origin(url) == visitor.origin else None
+        for url in sources.Markup(page.url, page.body).loaded:
+            rule = rule_of(url) if exchange.origin(url) == visitor.origin else None
             if not rule or rule.match in seen or len(seen) == FILES_MOST:
                 continue
             seen.add(rule.match)

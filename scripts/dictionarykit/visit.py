@@ -1,12 +1,17 @@
-"""Pages as a visitor without cookies gets them: one after another, slowly, from one origin."""
+"""Pages as a visitor without cookies gets them: one after another, slowly, from one origin, and
+each twice. This is done without privileges."""
 
 import time
 import typing
+import urllib.parse
 
-from dictionarykit import common, exchange, markup, response, robots, sources
-from dictionarykit.exchange import Refused
+from dictionarykit import exchange, pieces, robots, sources
+from dictionarykit.failure import Failed, Refused
 
 PAGE_MOST = 1 << 20  # bytes; larger ones are rare, and have their own way to be fast
+PAGES_LEAST = 8  # so that two are held back, and two lead the choice of others
+REFUSED_MOST = 41  # that are named of a list which has more than are visited
+BYTES_MOST = 64 << 20  # of all pages, in the memory that there is for them
 REDIRECTS_MOST = 3
 KNOWN_MOST = 50_000  # URLs that links lead to
 AGENT = "elastic-dictionary"
@@ -18,6 +23,20 @@ class Page(typing.NamedTuple):
     body: bytes  # that may be in a dictionary
     whole: bytes = b""  # as it came
     head: int = 0  # bytes of its header
+
+
+class Order(typing.NamedTuple):
+    """Which pages, and how they are asked for."""
+
+    site: str
+    reach: exchange.Reach
+    accepted: exchange.Accepted
+    most: int  # pages
+    rate: float
+    seconds: float
+    urls: list = []  # of these; or
+    sitemap: str = ""
+    before: list = []  # pages of the dictionary in force, which are looked at first
 
 
 class Visitor:
@@ -35,8 +54,8 @@ class Visitor:
         self.next = clock()
         self.robots = robots.EVERYTHING
 
-    def wait(self):
-        """Until the next request may go out."""
+    def ask(self, url, most, fields=FIELDS):
+        """The response, when the next request may go out; `most` bytes of body at most."""
         now = self.clock()
         start = max(now, self.next)
         if start >= self.until:
@@ -44,16 +63,12 @@ class Visitor:
         if start > now:
             self.sleep(start - now)
         self.next = start + self.pause
-
-    def ask(self, url, most, fields=FIELDS):
-        """The response; `most` bytes of body at most."""
-        self.wait()
         return exchange.get(url, self.reach, fields, most, self.until - self.clock())
 
-    def follow(self, url, most, accepted=response.Accepted(), redirects=REDIRECTS_MOST):
+    def follow(self, url, most, accepted=exchange.Accepted(), redirects=REDIRECTS_MOST):
         """(the URL to which redirects lead, its response)."""
         for _ in range(redirects + 1):
-            if sources.origin(url) != self.origin:
+            if exchange.origin(url) != self.origin:
                 raise Refused("is of another origin")
             if not self.robots.allow(url):
                 raise Refused("robots.txt forbids it")
@@ -61,27 +76,40 @@ class Visitor:
             found = exchange.redirect_of(url, answer)
             if not found:
                 return url, answer
-            reason = response.header_refusal(answer, accepted)
+            reason = answer.header_refusal(accepted)
             if reason:
                 raise Refused(reason)
             url = found
         raise Refused("redirects again and again")
 
-    def fetch(self, url, most=sources.SITEMAP_MOST):
+    def fetch(self, url):
         """The body of a sitemap."""
         try:
-            answer = self.follow(url, most)[1]
+            answer = self.follow(url, sources.SITEMAP_MOST)[1]
         except Refused as problem:
-            raise sources.Unusable(f"{url}: {problem}") from None
+            raise Refused(f"{url}: {problem}") from None
         if answer.status != 200:
-            raise sources.Unusable(f"{url}: has the status {answer.status}")
+            raise Refused(f"{url}: has the status {answer.status}")
         return answer.body
+
+    def read_robots(self, site):
+        """RFC 9309 §2.3.1: what is not there allows everything, what cannot be had nothing."""
+        url = urllib.parse.urljoin(site, "/robots.txt")
+        try:
+            answer = self.follow(url, PAGE_MOST, redirects=robots.REDIRECTS_MOST)[1]
+        except Refused as problem:
+            raise Failed(f"{url}: {problem}") from None
+        if answer.status >= 500 or 200 < answer.status < 400:
+            raise Failed(f"{url}: has the status {answer.status}, which forbids everything")
+        if answer.status == 200:
+            self.robots = robots.parse(answer.body.decode("utf-8", "replace"), AGENT)
+            self.pause = max(self.pause, self.robots.delay)
 
 
 def take(visitor, url, accepted, pages):
     """The page behind a URL; Refused where it is none, or one of `pages`, {body: page}."""
     found, answer = visitor.follow(url, PAGE_MOST, accepted)
-    reason = response.refusal(answer, accepted)
+    reason = answer.refusal(accepted)
     if reason:
         raise Refused(reason)
     if answer.body in pages:
@@ -89,15 +117,24 @@ def take(visitor, url, accepted, pages):
     return Page(found, answer.body, answer.body, answer.head())
 
 
-def visit(visitor, urls, accepted):
-    """(pages, {URL: why it was refused}). Of equal pages the first one stays."""
-    pages, refused = {}, {}
-    for url in urls:
+def visit(visitor, urls, accepted, most=None):
+    """(pages, {URL: why it was refused}). Of equal pages the first one stays. `most`: links are
+    followed, to so many pages."""
+    pages, refused, waiting, known = {}, {}, list(urls), set(urls)
+    while waiting and (most is None or len(pages) < most
+                       and len(known) - len(waiting) < 3 * most):
+        url = waiting.pop(0)
         try:
             page = take(visitor, url, accepted, pages)
-            pages[page.body] = page
-        except (Refused, sources.Unusable) as problem:
+        except Refused as problem:
             refused[url] = str(problem)
+            continue
+        pages[page.body] = page
+        for link in sources.Markup(page.url, page.body).links if most else ():
+            if link not in known and len(known) < KNOWN_MOST and sources.is_page(link) \
+                    and exchange.origin(link) == visitor.origin:
+                known.add(link)
+                waiting.append(link)
     return list(pages.values()), refused
 
 
@@ -106,30 +143,60 @@ def again(visitor, pages, accepted):
     found, refused = [], {}
     for page in pages:
         try:
-            body = take(visitor, page.url, accepted, {}).body
-            same = common.common(page.body, body)
-            if len(same) < common.COMMON_LEAST * len(page.body):
+            same = pieces.common(page.body, take(visitor, page.url, accepted, {}).body)
+            if len(same) < pieces.COMMON_LEAST * len(page.body):
                 raise Refused("is another page at each visit")
             found.append(page._replace(body=same))
-        except (Refused, sources.Unusable) as problem:
+        except Refused as problem:
             refused[page.url] = str(problem)
     return found, refused
 
 
-def crawl(visitor, starts, accepted, most):
-    """As visit(), of the pages to which links lead from `starts`."""
-    pages, refused, waiting, known = {}, {}, list(starts), set(starts)
-    while waiting and len(pages) < most and len(known) - len(waiting) < 3 * most:
-        url = waiting.pop(0)
+def choose(order, visitor):
+    """URLs to visit; None: links are to be followed."""
+    if order.urls:
+        return sources.unique(order.urls)
+    if order.sitemap:
+        return sources.collect_sitemap(order.sitemap, visitor.fetch)
+    pages = []
+    for sitemap in visitor.robots.sitemaps[:sources.SITEMAPS_MOST] or [
+            urllib.parse.urljoin(order.site, "/sitemap.xml")]:
         try:
-            page = take(visitor, url, accepted, pages)
-        except (Refused, sources.Unusable) as problem:
-            refused[url] = str(problem)
+            pages += sources.collect_sitemap(sitemap, visitor.fetch)
+        except Refused:
             continue
-        pages[page.body] = page
-        for link in markup.Markup(page.url, page.body).links:
-            if link not in known and len(known) < KNOWN_MOST and sources.is_page(link) \
-                    and sources.origin(link) == visitor.origin:
-                known.add(link)
-                waiting.append(link)
-    return list(pages.values()), refused
+    return sources.unique(pages) if len(pages) >= PAGES_LEAST else None
+
+
+def first_visit(order, visitor):
+    urls = choose(order, visitor)
+    if urls is None:
+        starts = list(dict.fromkeys([order.site, *order.before]))
+        return visit(visitor, starts, order.accepted, order.most)
+    good, bad = [], []  # so that of a sitemap as many are taken as are wanted
+    for url in urls:
+        try:
+            is_good = exchange.origin(url) == visitor.origin and visitor.robots.allow(url)
+        except Refused:
+            is_good = False
+        (good if is_good else bad).append(url)
+    # A page that the operator does not list any more is not looked at.
+    before = [] if order.urls else order.before[:order.most]
+    known = set(before)
+    others = sources.spread([url for url in good if url not in known], order.most - len(before))
+    return visit(visitor, before + others + bad[:REFUSED_MOST], order.accepted)
+
+
+def fetch(order):
+    """{"pages", "refused"}: each page was fetched twice, and has what both have in common."""
+    visitor = Visitor(exchange.origin(order.site), order.rate, order.seconds / 2, order.reach)
+    visitor.read_robots(order.site)
+    pages, refused = first_visit(order, visitor)
+    total, within = 0, []
+    for page in pages:
+        total += len(page.whole)
+        if total <= BYTES_MOST:
+            within.append(page)
+    visitor.until = visitor.clock() + order.seconds
+    pages, others = again(visitor, within, order.accepted)
+    return {"pages": pages, "refused": list({**refused, **others}.items())}

@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from dictionarykit import change, configuration, failure, files, state
+from dictionarykit import change, failure, state
 
 CONTENTS = [b"the first dictionary", b"the second dictionary"]
 
@@ -59,7 +59,7 @@ class Httpd:
 
 
 def site_of(number, content, host="a.example"):
-    return state.Site(f"https://{host}/", files.name_of(content), number, state.Options(),
+    return state.Site(f"https://{host}/", state.name_of(content), number, state.Options(),
                       state.Figures(100, 50.5, 10, len(content)), [], [])
 
 
@@ -71,7 +71,7 @@ def place_of(root):
 
 def check(place, known):
     """What is on the disk, and what httpd runs, is of the state, and nothing else is left."""
-    text = configuration.text_of(known, place.folder) or ""
+    text = known.configuration(place.folder) or ""
     assert place.server.running.read_text() == place.server.text() == text
     if not known.sites:
         assert not os.path.exists(place.folder) and not os.path.exists(place.server.conf_of())
@@ -83,7 +83,7 @@ def check(place, known):
 
 
 # What a change does: each of these is a step at which it may end.
-STEPS = [(files, "replace"), (files, "remove"), (os, "replace"), (os, "unlink"), (os, "truncate"),
+STEPS = [(state, "replace"), (state, "remove"), (os, "replace"), (os, "unlink"), (os, "truncate"),
          (os, "rmdir"), (os, "makedirs"), (os, "fsync"), (Httpd, "switch"), (Httpd, "configtest"),
          (Httpd, "reload")]
 
@@ -178,7 +178,7 @@ def test_whatever_ends_a_change_and_where_all_is_as_before_or_done(tmp_path, how
             if os.path.isdir(place.folder):
                 place.repair()
                 place.leave()
-            text = configuration.text_of(after, place.folder) or ""
+            text = after.configuration(place.folder) or ""
             # It may have ended as it cleaned up.
             is_done = status in (PASSED, DONE) or place.server.text() == text
             check(place, after if is_done else before)
@@ -192,7 +192,7 @@ def test_a_check_that_fails_takes_all_back(tmp_path):
     place, before, after, content = prepare(tmp_path, "renew")
 
     def fail():
-        assert place.server.running.read_text() == configuration.text_of(after, place.folder)
+        assert place.server.running.read_text() == after.configuration(place.folder)
         raise failure.Failed("no page")
 
     with pytest.raises(failure.Failed, match="no page"):
@@ -219,7 +219,7 @@ def test_a_signal_takes_all_back(tmp_path, number):
 def test_a_full_disk_is_named_with_the_path(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: full())
     with pytest.raises(OSError, match=str(tmp_path / "x")):
-        files.replace(str(tmp_path / "x"), b"")
+        state.replace(str(tmp_path / "x"), b"")
     assert not list(tmp_path.iterdir())
 
 
@@ -281,16 +281,16 @@ def test_the_configuration_is_one_file_of_all_sites():
     rule = state.Rule(r"^/a\.js$", "/a.*.js", "script")
     sites = [dataclasses.replace(site, rules=[rule]) for site in sites]
     found = state.State("/e", "", store="/s").put(sites[0]).put(sites[1]).put(sites[0])
-    text = configuration.text_of(found, "/f")
+    text = found.configuration("/f")
     lines = text.splitlines()
     assert lines[2] == 'ElasticDictionaryStore "/s"'
     assert [line for line in lines if line.startswith("ElasticDictionaryFile")] == [
-        f'ElasticDictionaryFile "/f/{files.name_of(b"x")}" match="/*" match-dest="document" '
+        f'ElasticDictionaryFile "/f/{state.name_of(b"x")}" match="/*" match-dest="document" '
         f'host="{name}.example:443"' for name in "ab"]
     assert text.count("<LocationMatch") == 1
     for gone in ("LoadModule", "Header", "AliasMatch", "ProxyPassMatch", "<If ", "ForceType"):
         assert gone not in text
-    assert configuration.text_of(found.without(found.sites), "/f") is None
+    assert found.without(found.sites).configuration("/f") is None
 
 
 def test_a_folder_that_others_may_change_is_refused(tmp_path):

@@ -15,8 +15,8 @@ import time
 import pytest
 
 from codeckit import decoders
-from dictionarykit import (check, cli, common, exchange, failure, markup, response, robots,
-                           sources, unprivileged, visit)
+from dictionarykit import (check, cli, exchange, failure, pieces, robots, sources, unprivileged,
+                           visit)
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
@@ -69,17 +69,17 @@ def test_an_exchange_has_one_deadline(monkeypatch, pieces, forever):
     monkeypatch.setattr(exchange, "EXCHANGE", LIMIT)
     begin = time.monotonic()
     with Raw(*pieces, forever=forever) as server:
-        with pytest.raises(exchange.Refused):
+        with pytest.raises(failure.Refused):
             exchange.get(server.url, exchange.Reach(), {}, 1 << 20)
     assert time.monotonic() - begin < SOON
 
 
 def test_an_exchange_has_a_bounded_size():
     endless = b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000
-    with Raw(endless) as server, pytest.raises(exchange.Refused):
+    with Raw(endless) as server, pytest.raises(failure.Refused):
         exchange.get(server.url, exchange.Reach(), {}, 10)
     with Raw(OK + b"\r\n" + b"a" * 100) as server, \
-            pytest.raises(exchange.Refused, match="more than 10 bytes"):
+            pytest.raises(failure.Refused, match="more than 10 bytes"):
         exchange.get(server.url, exchange.Reach(), {}, 10)
 
 
@@ -94,13 +94,13 @@ def test_interim_responses_are_passed_over():
     ("//[bad", "no URL"), ("https://[bad/", "no URL"), ("http://169.254.169.254/", "another site"),
     ("ftp://h/", "no URL"), ("//h:1/", "another site"), ("https://u:p@h/", "no URL")])
 def test_no_redirect_leads_to_another_host(place, said):
-    answer = response.Response(302, (("location", place),), b"")
-    with pytest.raises(exchange.Refused, match=said):
+    answer = exchange.Response(302, (("location", place),), b"")
+    with pytest.raises(failure.Refused, match=said):
         exchange.redirect_of("http://h/", answer)
 
 
 def test_redirects_of_the_same_host():
-    answer = response.Response(301, (("location", "https://h/x#y"),), b"")
+    answer = exchange.Response(301, (("location", "https://h/x#y"),), b"")
     assert exchange.redirect_of("http://h/", answer) == "https://h/x"
     assert exchange.redirect_of("https://h/", answer._replace(status=200)) is None
 
@@ -175,7 +175,7 @@ LARGE = 1 << 20
     ids=lambda body: body[:9].decode())
 def test_markup_is_read_in_a_time_that_grows_with_its_length(body):
     begin = time.process_time()
-    assert markup.Markup("https://h/", body).links == []
+    assert sources.Markup("https://h/", body).links == []
     assert time.process_time() - begin < SOON
 
 
@@ -188,15 +188,16 @@ def test_markup_is_read_in_a_time_that_grows_with_its_length(body):
     ids=["equal", "turns", "table", "reversed"])
 def test_pages_are_compared_in_a_time_that_grows_with_their_length(first, second):
     begin = time.process_time()
-    common.common(first, second)
+    pieces.common(first, second)
     assert time.process_time() - begin < SOON
 
 
 @pytest.mark.parametrize("value", ["</a>;" + ' x="' * 50_000, "<" * 100_000, "</d>; a=" * 50_000])
 def test_fields_are_read_in_a_time_that_grows_with_their_length(value):
     begin = time.process_time()
-    answer = response.Response(200, (("cache-control", value), ("expires", value)), b"")
-    assert response.linked([value]) == [] and response.lifetime(answer) == 0
+    answer = exchange.Response(200, (("link", value), ("cache-control", value),
+                                     ("expires", value)), b"")
+    assert answer.links() == [] and answer.lifetime() == 0
     assert time.process_time() - begin < SOON
 
 
