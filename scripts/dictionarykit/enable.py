@@ -33,9 +33,7 @@ def order_of(site, options, reach, before=()):
             urls = sources.of_lines(file.read())
         if not urls:
             raise Failed(f"{options.pages}: no URL is in it")
-    return visit.Order(
-        site, reach, exchange.Accepted(frozenset(options.accept_cookie), options.accept_private),
-        options.most, options.rate, options.time, urls, options.sitemap, list(before))
+    return visit.Order(site, options, reach, urls, list(before))
 
 
 def context_of(options):
@@ -47,7 +45,7 @@ def context_of(options):
 
 def fetch(order):
     """The pages, each fetched twice."""
-    found = unprivileged.call(visit.fetch, order, seconds=2 * order.seconds + 120)
+    found = unprivileged.call(visit.fetch, order, seconds=2 * order.options.time + 120)
     pages = [visit.Page(*page) for page in found["pages"]]
     if found["refused"]:
         print(report.refusals(found["refused"]) + "\n")
@@ -59,13 +57,12 @@ def fetch(order):
     return pages
 
 
-def train(order, pages, options, previous=None):
+def train(order, pages, previous=None):
     """As making.make_best(), with typed figures and {URL: rule}."""
-    made = unprivileged.call(making.make_best, order, pages, options.largest, options.spread,
-                             previous)
+    made = unprivileged.call(making.make_best, order, pages, previous)
     made["rules"] = versioned.rules_of(made["rules"])
     for name in ("figures", "previous"):
-        made[name] = made[name] and state.typed(state.Figures, made[name])
+        made[name] = made[name] and state.Figures(*made[name])
     return made
 
 
@@ -139,7 +136,7 @@ def enable(args, options, place, context):
         order = order_of(args.site, options, reach)
         pages = confirmed(args, order)
         print("\nTrying dictionaries ...", flush=True)
-        made = train(order, pages, options)
+        made = train(order, pages)
         print(f"\n{made['said']}\n\n{report.verdict(made['figures'], options.spread)}")
         for url in made["rules"]:
             print(report.plain(f"Each release is the dictionary of the next: {url}"))
@@ -223,7 +220,7 @@ def next_one(args, place, site):
     previous = state.read_file(place.path(site.dictionary))
     with httpd.stranger(server, server.addresses(site.url), context_of(options)) as reach:
         order = order_of(site.url, options, reach, site.pages)
-        made = train(order, fetch(order), options, previous)
+        made = train(order, fetch(order), previous)
         print(made["said"] + "\n")
         reason = reason_for(made, time.time() - site.made, args.now)
         if reason and report.gain(made["figures"], options.spread) >= GAIN_LEAST:

@@ -1,6 +1,7 @@
 """URLs; one request and its response, over in a bounded time, of a bounded size, whatever is sent;
 and what the response says of itself: whether a public dictionary may have it, or why not."""
 
+import contextlib
 import email.utils
 import encodings.idna  # pylint: disable=unused-import  # a child may not be able to read it
 import http.client
@@ -63,13 +64,6 @@ def directives(fields):
     return {part.partition("=")[0].strip().lower() for field in fields for part in field.split(",")}
 
 
-class Accepted(typing.NamedTuple):
-    """What the operator says is no reason to refuse a page."""
-
-    cookies: frozenset = frozenset()  # names
-    private: bool = False  # nor is Cache-Control: private or no-store
-
-
 class Response(typing.NamedTuple):
     status: int
     fields: tuple  # of (name in lower case, value)
@@ -116,24 +110,22 @@ class Response(typing.NamedTuple):
         whole = int(age[1]) if age else int(dates[0] - dates[1])
         return max(whole - (int(since) if re.fullmatch("[0-9]{1,10}", since) else 0), 0)
 
-    def header_refusal(self, accepted=Accepted()):
-        """Why a response, a redirect for instance, is for one visitor only; None: nothing says
-        so."""
+    def header_refusal(self, options=None):
+        """Why a response, a redirect for instance, is for one visitor only; None: nothing says so.
+        `options`: state.Options, of what the operator accepts."""
         cookies = [field.partition("=")[0].strip() for field in self.values("set-cookie")]
-        others = [name for name in cookies if name not in accepted.cookies]
+        others = [name for name in cookies if not options or name not in options.accept_cookie]
         if others:
             return "sets the cookie " + ", ".join(others)
         control = directives(self.values("cache-control"))
         found = [name for name in ("private", "no-store") if name in control]
-        return None if accepted.private or not found else f"is {found[0]}"
+        return f"is {found[0]}" if found and not (options and options.accept_private) else None
 
-    def refusal(self, accepted):
+    def refusal(self, options):
         """Why a page is refused; None: it is not."""
-        if self.status != 200:
-            return f"has the status {self.status}"
-        reason = self.header_refusal(accepted)
-        if reason:
-            return reason
+        reason = self.header_refusal(options)
+        if self.status != 200 or reason:
+            return reason if self.status == 200 else f"has the status {self.status}"
         if self.media_type() not in TYPES:
             return "has the type " + (self.media_type() or "(none)")
         if self.coding():
@@ -151,26 +143,11 @@ class Reach(typing.NamedTuple):
     proof: tuple = ()  # the field, (name, value), that each response has to have
 
 
-def connect(url, reach, until):
-    scheme, host, port = origin(url)
-    problem = None
-    for address in reach.addresses or (host,):
-        try:
-            sock = socket.create_connection((address, reach.port or port),
-                                            max(until - time.monotonic(), 0.1))
-            break
-        except OSError as found:
-            problem = problem or found
-    else:
-        raise problem
-    if scheme != "https":
-        return sock
-    try:
-        context = reach.context or ssl.create_default_context()
-        return context.wrap_socket(sock, server_hostname=host)
-    except BaseException:
-        sock.close()
-        raise
+def connect(addresses, port, until):
+    for address in addresses[:-1]:
+        with contextlib.suppress(OSError):
+            return socket.create_connection((address, port), max(until - time.monotonic(), 0.1))
+    return socket.create_connection((addresses[-1], port), max(until - time.monotonic(), 0.1))
 
 
 def receive(sock, until, most):
@@ -192,7 +169,6 @@ def talk(sock, url, fields, most, until):
     target = urllib.parse.quote(target_of(url), safe="%/:=&?~#+!$,;'@()*[]|")
     head = [f"GET {target} HTTP/1.1", f"Host: {host_field(url)}", "Connection: close",
             *(f"{name}: {value}" for name, value in fields.items()), "", ""]
-    sock.settimeout(max(until - time.monotonic(), 0.1))
     sock.sendall("\r\n".join(head).encode("ascii"))
     received = receive(sock, until, most + HEAD_MOST)
     answers = []  # which would close what was received
@@ -200,18 +176,19 @@ def talk(sock, url, fields, most, until):
         answers.append(http.client.HTTPResponse(
             types.SimpleNamespace(makefile=lambda _: received)))
         answers[-1].begin()
-    body = answers[-1].read()
+    status, fields, body = answers[-1].status, answers[-1].getheaders(), answers[-1].read()
     if len(body) > most:
         raise Refused(f"has more than {most} bytes")
-    return Response(answers[-1].status, tuple((name.lower(), value) for name, value
-                                              in answers[-1].getheaders()), body)
+    return Response(status, tuple((name.lower(), value) for name, value in fields), body)
 
 
 def get(url, reach, fields, most, seconds=EXCHANGE):
     """The response; Refused where there is none in this time, or its body has more bytes."""
-    until = time.monotonic() + min(seconds, EXCHANGE)
+    until, (scheme, host, port) = time.monotonic() + min(seconds, EXCHANGE), origin(url)
     try:
-        with connect(url, reach, until) as sock:
+        with connect(reach.addresses or (host,), reach.port or port, until) as plain, (
+                plain if scheme != "https" else (reach.context or ssl.create_default_context())
+                .wrap_socket(plain, server_hostname=host)) as sock:
             answer = talk(sock, url, {**fields, **reach.fields}, most, until)
     except ssl.SSLError as problem:
         reason = getattr(problem, "verify_message", "") or problem.reason or str(problem)

@@ -23,9 +23,18 @@ HEAD_DIFFERENCE = len("Content-Encoding: dcz\r\n, Available-Dictionary, Sec-Fetc
 
 
 class Candidate(typing.NamedTuple):
+    """A dictionary, and what it makes of the pages held back."""
+
     name: str
     content: bytes
     urls: tuple = ()  # of the pages that it is made of
+    transfer: int = 0  # bytes in which it goes out, as its precompressed file
+    sizes: tuple = ()  # bytes of each page, by dcz
+
+    @property
+    def page(self):
+        """Bytes of a page, on average."""
+        return sum(self.sizes) / len(self.sizes)
 
 
 class Parts(typing.NamedTuple):
@@ -96,33 +105,18 @@ def make(parts, nbytes_most):
             yield Candidate(f"{one.name}, 1 page", content, one.urls)
 
 
-class Judged(typing.NamedTuple):
-    """A dictionary, and what it makes of the pages held back."""
-
-    name: str
-    content: bytes
-    transfer: int  # bytes in which it goes out, as its precompressed file
-    sizes: list  # bytes of each page, by dcz
-    urls: tuple = ()  # of the pages that it is made of
-
-    @property
-    def page(self):
-        """Bytes of a page, on average."""
-        return sum(self.sizes) / len(self.sizes)
-
-
 def judge(candidate, pages):
     """With the heads of responses."""
     content = candidate.content
     with dictionaries.Dcz(content) as dictionary:
         sizes = [page.head + HEAD_DIFFERENCE + dictionary.size(page.whole) for page in pages]
     transfer = dictionaries.brotli_size(content, 11, encoders.brotli_window(len(content)))
-    return Judged(candidate.name, content, transfer, sizes, candidate.urls)
+    return candidate._replace(transfer=transfer, sizes=sizes)
 
 
 def baseline(pages):
     """The pages held back without a dictionary, with brotli 5."""
-    return Judged("none", b"", 0, [
+    return Candidate("none", b"", sizes=[
         page.head + HEAD_CODED + dictionaries.brotli_size(page.whole) for page in pages])
 
 
@@ -132,28 +126,25 @@ def best(judged, without, pages):
         without.page, one.page, one.transfer, pages))
 
 
-def figures_of(one, without):
-    """As state.Figures."""
-    return {"page": without.page, "page_with": one.page, "transfer": one.transfer,
-            "dictionary": len(one.content)}
-
-
-def make_best(order, pages, largest, spread, previous=None):
+def make_best(order, pages, previous=None):
     """{"content", "urls", "said", "figures", "held", "rules", "unruled", "previous", "is_gone"}.
-    The decision is for a reader of `spread` pages; `previous` is the dictionary in force."""
-    parts = split(pages)
+    The figures are those of state.Figures; `previous` is the dictionary in force."""
+    def figures_of(one):
+        return [without.page, one.page, one.transfer, len(one.content)]
+
+    parts, options = split(pages), order.options
     without = baseline(parts.held)
-    judged = [judge(candidate, parts.held) for candidate in make(parts, largest << 10)]
-    found = best(judged, without, spread)
+    judged = [judge(candidate, parts.held) for candidate in make(parts, options.largest << 10)]
+    found = best(judged, without, options.spread)
     if not found:
         raise Failed("the pages have nothing in common")
     text = pieces.Text(pages)
     found = judge(Candidate(found.name, text.cut(found.content), found.urls), parts.held)
     old = previous and judge(Candidate("the one in force", previous), parts.held)
-    visitor = visit.Visitor(exchange.origin(order.site), order.rate, order.seconds, order.reach)
+    visitor = visit.Visitor(exchange.origin(order.site), options.rate, options.time, order.reach)
     rules, unruled = versioned.find(visitor, pages)
     return {"content": found.content, "urls": found.urls, "held": [page.url for page in parts.held],
             "said": report.candidates(judged, without, old),
-            "figures": figures_of(found, without), "rules": rules, "unruled": unruled,
-            "previous": figures_of(old, without) if old else None,
+            "figures": figures_of(found), "rules": rules, "unruled": unruled,
+            "previous": figures_of(old) if old else None,
             "is_gone": bool(previous) and text.lacks(previous)}

@@ -29,13 +29,9 @@ class Order(typing.NamedTuple):
     """Which pages, and how they are asked for."""
 
     site: str
+    options: object  # state.Options
     reach: exchange.Reach
-    accepted: exchange.Accepted
-    most: int  # pages
-    rate: float
-    seconds: float
-    urls: list = []  # of these; or
-    sitemap: str = ""
+    urls: list = []  # of these alone
     before: list = []  # pages of the dictionary in force, which are looked at first
 
 
@@ -65,7 +61,7 @@ class Visitor:
         self.next = start + self.pause
         return exchange.get(url, self.reach, fields, most, self.until - self.clock())
 
-    def follow(self, url, most, accepted=exchange.Accepted(), redirects=REDIRECTS_MOST):
+    def follow(self, url, most, options=None, redirects=REDIRECTS_MOST):
         """(the URL to which redirects lead, its response)."""
         for _ in range(redirects + 1):
             if exchange.origin(url) != self.origin:
@@ -76,7 +72,7 @@ class Visitor:
             found = exchange.redirect_of(url, answer)
             if not found:
                 return url, answer
-            reason = answer.header_refusal(accepted)
+            reason = answer.header_refusal(options)
             if reason:
                 raise Refused(reason)
             url = found
@@ -106,10 +102,10 @@ class Visitor:
             self.pause = max(self.pause, self.robots.delay)
 
 
-def take(visitor, url, accepted, pages):
+def take(visitor, url, options, pages):
     """The page behind a URL; Refused where it is none, or one of `pages`, {body: page}."""
-    found, answer = visitor.follow(url, PAGE_MOST, accepted)
-    reason = answer.refusal(accepted)
+    found, answer = visitor.follow(url, PAGE_MOST, options)
+    reason = answer.refusal(options)
     if reason:
         raise Refused(reason)
     if answer.body in pages:
@@ -117,7 +113,7 @@ def take(visitor, url, accepted, pages):
     return Page(found, answer.body, answer.body, answer.head())
 
 
-def visit(visitor, urls, accepted, most=None):
+def visit(visitor, urls, options, most=None):
     """(pages, {URL: why it was refused}). Of equal pages the first one stays. `most`: links are
     followed, to so many pages."""
     pages, refused, waiting, known = {}, {}, list(urls), set(urls)
@@ -125,7 +121,7 @@ def visit(visitor, urls, accepted, most=None):
                        and len(known) - len(waiting) < 3 * most):
         url = waiting.pop(0)
         try:
-            page = take(visitor, url, accepted, pages)
+            page = take(visitor, url, options, pages)
         except Refused as problem:
             refused[url] = str(problem)
             continue
@@ -138,12 +134,12 @@ def visit(visitor, urls, accepted, most=None):
     return list(pages.values()), refused
 
 
-def again(visitor, pages, accepted):
+def again(visitor, pages, options):
     """The same once more: (pages without what has changed meanwhile, {URL: why refused})."""
     found, refused = [], {}
     for page in pages:
         try:
-            same = pieces.common(page.body, take(visitor, page.url, accepted, {}).body)
+            same = pieces.common(page.body, take(visitor, page.url, options, {}).body)
             if len(same) < pieces.COMMON_LEAST * len(page.body):
                 raise Refused("is another page at each visit")
             found.append(page._replace(body=same))
@@ -156,8 +152,8 @@ def choose(order, visitor):
     """URLs to visit; None: links are to be followed."""
     if order.urls:
         return sources.unique(order.urls)
-    if order.sitemap:
-        return sources.collect_sitemap(order.sitemap, visitor.fetch)
+    if order.options.sitemap:
+        return sources.collect_sitemap(order.options.sitemap, visitor.fetch)
     pages = []
     for sitemap in visitor.robots.sitemaps[:sources.SITEMAPS_MOST] or [
             urllib.parse.urljoin(order.site, "/sitemap.xml")]:
@@ -169,10 +165,10 @@ def choose(order, visitor):
 
 
 def first_visit(order, visitor):
-    urls = choose(order, visitor)
+    urls, options = choose(order, visitor), order.options
     if urls is None:
         starts = list(dict.fromkeys([order.site, *order.before]))
-        return visit(visitor, starts, order.accepted, order.most)
+        return visit(visitor, starts, options, options.most)
     good, bad = [], []  # so that of a sitemap as many are taken as are wanted
     for url in urls:
         try:
@@ -181,15 +177,16 @@ def first_visit(order, visitor):
             is_good = False
         (good if is_good else bad).append(url)
     # A page that the operator does not list any more is not looked at.
-    before = [] if order.urls else order.before[:order.most]
+    before = [] if order.urls else order.before[:options.most]
     known = set(before)
-    others = sources.spread([url for url in good if url not in known], order.most - len(before))
-    return visit(visitor, before + others + bad[:REFUSED_MOST], order.accepted)
+    others = sources.spread([url for url in good if url not in known], options.most - len(before))
+    return visit(visitor, before + others + bad[:REFUSED_MOST], options)
 
 
 def fetch(order):
     """{"pages", "refused"}: each page was fetched twice, and has what both have in common."""
-    visitor = Visitor(exchange.origin(order.site), order.rate, order.seconds / 2, order.reach)
+    options = order.options
+    visitor = Visitor(exchange.origin(order.site), options.rate, options.time / 2, order.reach)
     visitor.read_robots(order.site)
     pages, refused = first_visit(order, visitor)
     total, within = 0, []
@@ -197,6 +194,6 @@ def fetch(order):
         total += len(page.whole)
         if total <= BYTES_MOST:
             within.append(page)
-    visitor.until = visitor.clock() + order.seconds
-    pages, others = again(visitor, within, order.accepted)
+    visitor.until = visitor.clock() + options.time
+    pages, others = again(visitor, within, options)
     return {"pages": pages, "refused": list({**refused, **others}.items())}

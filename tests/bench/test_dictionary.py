@@ -119,7 +119,7 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
     other = "http://localhost:1/"
     pages, refused = visit.visit(visitor, [site.url + path for path in paths] + [
         other, "https://[bad/"],
-                                 exchange.Accepted())
+                                 state.Options())
     assert [one.url.removeprefix(site.url) for one in pages] == ["/page/1", "/page/2",
                                                                  "/page/4?a=b c"]
     assert pages[0].body == page("/page/1")
@@ -142,7 +142,7 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
 def test_no_faster_and_no_longer_than_allowed(site):
     visitor, clock = visitor_of(site, rate=4, seconds=1)
     urls = [f"{site.url}/page/{n}" for n in range(8)]
-    pages, refused = visit.visit(visitor, urls, exchange.Accepted())
+    pages, refused = visit.visit(visitor, urls, state.Options())
     assert clock.slept == [0.25] * 3 and len(pages) == 4
     assert set(refused.values()) == {"the time was over"} and len(refused) == 4
 
@@ -222,7 +222,7 @@ def test_pages_of_one_template_are_far_smaller():
 
 
 def judged(name, page_, transfer):
-    return making.Judged(name, b"", transfer, [page_ - 1, page_ + 1])
+    return making.Candidate(name, b"", (), transfer, [page_ - 1, page_ + 1])
 
 
 def test_a_reader_gets_the_first_page_as_it_was_and_the_dictionary_and_heads():
@@ -337,10 +337,10 @@ def test_what_differs_is_left_out(first, second, same):
 def test_a_page_that_is_another_one_each_time_is_left_out(site):
     visitor, _ = visitor_of(site)
     pages, _ = visit.visit(visitor, [site.url + "/page/1", site.url + "/page/2"],
-                           exchange.Accepted())
+                           state.Options())
     ODD["/page/2"] = (200, {"Content-Type": "text/html"}, b"<p>" + words("other", 300).encode())
     try:
-        found, refused = visit.again(visitor, pages, exchange.Accepted())
+        found, refused = visit.again(visitor, pages, state.Options())
     finally:
         del ODD["/page/2"]
     assert [page_.url for page_ in found] == [site.url + "/page/1"]
@@ -392,13 +392,13 @@ def test_pages_are_fetched_twice_and_a_dictionary_is_made_of_them(site, capsys):
     order = order_of(site, [f"{site.url}/page/{n}" for n in range(12)] + [f"{site.url}/cookie"])
     pages = enable.fetch(order)
     assert f"not used: {site.url}/cookie: sets the cookie sid" in capsys.readouterr().out
-    made_ = enable.train(order, pages, state.Options())
+    made_ = enable.train(order, pages)
     assert TEMPLATE[:40].encode() in made_["content"] and made_["figures"].page_with > 0
     assert set(made_["urls"]) <= {page_.url for page_ in pages} and made_["previous"] is None
     asked = [path for path, _ in site.asked]
     assert asked.count("/page/3") == 2 and asked[0] == "/robots.txt"
     enable.check_gain(made_["figures"], state.Options())
-    again = enable.train(order, pages, state.Options(), made_["content"])
+    again = enable.train(order, pages, made_["content"])
     assert not again["is_gone"] and again["previous"] == again["figures"]
 
 

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from dictionarykit import exchange, failure, sources
+from dictionarykit import exchange, failure, sources, state
 
 
 # --- which URLs
@@ -88,7 +88,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("reason, status, fields", REFUSALS)
 def test_each_refusal_has_its_reason(reason, status, fields):
-    accepted = exchange.Accepted(cookies=frozenset("a"))
+    accepted = state.Options(accept_cookie=["a"])
     answer = exchange.Response(status, tuple(fields), b"x")
     assert answer.refusal(accepted) == reason
     assert exchange.Response.refusal(answer._replace(body=b""), accepted) == reason or "is empty"
@@ -97,8 +97,8 @@ def test_each_refusal_has_its_reason(reason, status, fields):
 def test_what_the_operator_accepts_is_not_refused():
     fields = (HTML, SESSION, ("cache-control", "no-store"))
     answer = exchange.Response(200, fields, b"x")
-    accepted = exchange.Accepted(frozenset(["sid"]), True)
+    accepted = state.Options(accept_cookie=["sid"], accept_private=True)
     assert answer.refusal(accepted) is None
     private = answer._replace(fields=(*fields, ("cache-control", "private, max-age=0")))
     assert private.refusal(accepted) is None
-    assert exchange.Response.refusal(private, accepted._replace(private=False)) == "is private"
+    assert exchange.Response.refusal(private, state.Options(accept_cookie=["sid"])) == "is private"
