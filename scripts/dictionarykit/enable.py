@@ -81,7 +81,7 @@ def put(place, known, site, made, reach):
         site, dictionary=state.name_of(made["content"]), made=int(time.time()),
         figures=made["figures"], pages=made["urls"], rules=list(made["rules"].values()))
     seen = place.change(known.put(site), made["content"], lambda: unprivileged.call(
-        check.check, site.url, reach, made["content"], made["held"], list(made["rules"]),
+        check.check, reach, made["content"], made["held"], list(made["rules"]),
         seconds=check.AWAITED + 2 * check.CHECKED))
     status.show(place)
     return seen

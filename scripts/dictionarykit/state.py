@@ -1,11 +1,13 @@
-"""What is known of the sites that have a dictionary, as typed values; its folder and the files
-there; and httpd's configuration, which is made of it alone."""
+"""What is known of the sites that have a dictionary, as typed values; httpd's configuration, which
+is made of it alone; files that are written as a whole, and their folder."""
 
+import contextlib
 import dataclasses
 import fcntl
 import hashlib
 import json
 import os
+import pathlib
 import re
 import stat
 import time
@@ -23,24 +25,13 @@ NAME = re.compile(r"site-[0-9a-f]{32}\.dict\Z")
 # What would end a quoted argument of the configuration.
 UNQUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
 
-HEAD = """\
-# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` removes it.
-<IfModule elastic_module>
-"""
-
+HEAD = "# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` removes it."
 # With its port, so that no other origin of the host has a part in it, such as that of plain http.
-SITE = """\
-ElasticDictionaryFile "{path}" match="/*" match-dest="document" host="{host}"
-"""
-
+SITE = 'ElasticDictionaryFile "{}" match="/*" match-dest="document" host="{}"'
 VERSIONED = """\
 <LocationMatch "{rule.location}">
     ElasticDictionary match="{rule.match}" match-dest="{rule.dest}"
-</LocationMatch>
-"""
-
-
-# --- files that are written as a whole
+</LocationMatch>"""
 
 
 def name_of(content):
@@ -50,11 +41,9 @@ def name_of(content):
 
 def read_file(path):
     """None: it is not there."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        return file.read()
+    return None
 
 
 def temporary_of(path):
@@ -82,13 +71,8 @@ def replace(path, content, mode=0o644):
 
 
 def remove(path):
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
-
-
-# --- what is known
 
 
 @dataclasses.dataclass
@@ -185,11 +169,12 @@ class State:
         """One file for all sites; None: none has a dictionary."""
         if not self.sites:
             return None
-        text = HEAD + (f'ElasticDictionaryStore "{self.store}"\n' if self.store else "")
-        for site in self.sites:
-            text += SITE.format(path=os.path.join(folder, site.dictionary), host=site.host_port)
-        rules = {VERSIONED.format(rule=rule): 0 for site in self.sites for rule in site.rules}
-        return text + "".join(rules) + "</IfModule>\n"
+        lines = [HEAD, "<IfModule elastic_module>"]
+        lines += [f'ElasticDictionaryStore "{self.store}"'] if self.store else []
+        lines += [SITE.format(os.path.join(folder, site.dictionary), site.host_port)
+                  for site in self.sites]
+        rules = [VERSIONED.format(rule=rule) for site in self.sites for rule in site.rules]
+        return "\n".join([*lines, *dict.fromkeys(rules), "</IfModule>", ""])
 
 
 def typed(kind, value):
@@ -204,9 +189,7 @@ def typed(kind, value):
             raise ValueError(problem) from None
         getattr(made, "check", lambda: None)()
         return made
-    if isinstance(kind, types.GenericAlias):
-        if not isinstance(value, list):
-            raise ValueError(f"{value!r:.60} is no list")
+    if type(value) is list and isinstance(kind, types.GenericAlias):
         return [typed(typing.get_args(kind)[0], one) for one in value]
     if type(value) not in ((int, float) if kind is float else (kind,)):
         raise ValueError(f"{value!r:.60} is no {kind.__name__}")
@@ -230,54 +213,38 @@ def write(path, state, room=0):
     replace(path, text.encode() + b" " * room + b"\n", 0o600)
 
 
-# --- its folder
-
-
 def check_secure(path):
     """Failed where others than root, or who runs this, could change what is there: root runs
     commands that the state names, and httpd gives out what the folder has."""
-    path = os.path.realpath(path)
-    while True:
-        if os.path.exists(path):
-            found = os.stat(path)
-            writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if found.st_uid not in (0, os.geteuid()) or writable and not (
-                    found.st_mode & stat.S_ISVTX):
-                raise Failed(f"{path} may be changed by others than root: take another one, or "
-                             "change its owner and mode")
-        if path == "/":
-            return
-        path = os.path.dirname(path)
-
-
-def take_lock(handle, folder, until):
-    said = False
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise Failed(f"another elastic-dictionary works on {folder} still; nothing was "
-                             "changed") from None
-        if not said:
-            print(f"Waiting for another elastic-dictionary, which works on {folder} ...",
-                  flush=True)
-        said = True
-        time.sleep(0.1)
+    whole = pathlib.Path(os.path.realpath(path))
+    for part in filter(os.path.exists, (whole, *whole.parents)):
+        found = part.stat()
+        writable = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
+        if found.st_uid not in (0, os.geteuid()) or writable:
+            raise Failed(f"{part} may be changed by others than root: take another one, or change "
+                         "its owner and mode")
 
 
 def lock(folder, seconds=WAIT_MOST):
     """Waits until no other process changes the folder; none does before this one ends."""
-    path = os.path.join(folder, LOCK)
-    handle, until = None, time.monotonic() + seconds
-    # Who had it may have taken away what was waited for.
-    while os.path.isdir(folder) and (handle is None or not os.path.exists(path)
-                                     or not os.path.samestat(os.stat(path), os.fstat(handle))):
-        if handle is not None:
-            os.close(handle)
+    path, until, said = os.path.join(folder, LOCK), time.monotonic() + seconds, False
+    while os.path.isdir(folder):
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as problem:
             raise Failed(f"{path} cannot be written: {problem.strerror}") from None
-        take_lock(handle, folder, until)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who had it may have taken away what was waited for.
+            if os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(handle)):
+                return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise Failed(f"another elastic-dictionary works on {folder} still; nothing was "
+                             "changed") from None
+            if not said:
+                print(f"Waiting for another elastic-dictionary, which works on {folder} ...",
+                      flush=True)
+            said = True
+            time.sleep(0.1)
+        os.close(handle)
