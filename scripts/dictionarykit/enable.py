@@ -16,13 +16,9 @@ RENEWAL_LEAST = 0.03  # of what the previous dictionary sends
 LIFETIME = 30 * 24 * 3600  # seconds for which browsers keep a dictionary
 EXPIRING = LIFETIME - 7 * 24 * 3600  # the age at which it would not last until the next renewal
 
-# What to do about refusals that begin so.
-HINTS = (
-    (("sets the cookie",), ". Where a cookie that every visitor gets changes nothing of a page, "
-                           "name it with --accept-cookie"),
-    (("is private", "is no-store"), ". Where pages without cookies are for everyone nonetheless, "
-                                    "use --accept-private"),
-)
+HINT = (". Where a cookie that every visitor gets changes nothing of a page, name it with "
+        "--accept-cookie; where pages without cookies are for everyone, though they are called "
+        "private or no-store, use --accept-private")
 
 
 def order_of(site, options, reach, before=()):
@@ -36,13 +32,6 @@ def order_of(site, options, reach, before=()):
     return visit.Order(site, options, reach, urls, list(before))
 
 
-def context_of(options):
-    try:
-        return ssl.create_default_context(cafile=options.cafile or None)
-    except (OSError, ssl.SSLError) as problem:
-        raise Failed(f"{options.cafile}: {problem}") from None
-
-
 def fetch(order):
     """The pages, each fetched twice."""
     found = unprivileged.call(visit.fetch, order, seconds=2 * order.options.time + 120)
@@ -50,10 +39,10 @@ def fetch(order):
     if found["refused"]:
         print(report.refusals(found["refused"]) + "\n")
     if len(pages) < visit.PAGES_LEAST:
-        hint = "".join(text for begins, text in HINTS if any(
-            reason.startswith(begins) for _, reason in found["refused"]))
+        begins = "sets the cookie", "is private", "is no-store"
         raise Failed(f"pages that can be used: {len(pages)}; a dictionary takes at least "
-                     f"{visit.PAGES_LEAST} different ones{hint}")
+                     f"{visit.PAGES_LEAST} different ones"
+                     + HINT * any(reason.startswith(begins) for _, reason in found["refused"]))
     return pages
 
 
@@ -64,6 +53,25 @@ def train(order, pages, previous=None):
     for name in ("figures", "previous"):
         made[name] = made[name] and state.Figures(*made[name])
     return made
+
+
+def make(server, site, previous=None, confirm=lambda pages: None):
+    """(the next dictionary of a site, how to reach the site as an ordinary visitor)."""
+    try:
+        context = ssl.create_default_context(cafile=site.options.cafile or None)
+    except (OSError, ssl.SSLError) as problem:
+        raise Failed(f"{site.options.cafile}: {problem}") from None
+    with httpd.stranger(server, server.addresses(site.url), context) as reach:
+        order = order_of(site.url, site.options, reach, site.pages)
+        pages = fetch(order)
+        confirm(pages)
+        made = train(order, pages, previous)
+    print(f"{made['said']}\n\n{report.verdict(made['figures'], site.options.spread)}")
+    for url in made["rules"]:
+        print(report.plain(f"Each release is the dictionary of the next: {url}"))
+    for url, reason in made["unruled"]:
+        print(report.plain(f"Has a version, but no rule: {url}: {reason}"))
+    return made, httpd.plain(reach)
 
 
 def check_gain(figures, options):
@@ -92,16 +100,12 @@ def with_store(known, server, wanted):
     own = server.store()
     store = own or wanted
     is_there = os.path.isdir(store)
-    if is_there:
-        if not unprivileged.call(os.access, store, os.W_OK | os.X_OK, uid=server.user()):
-            raise Failed(f"httpd's user may not write to {store}: give it that folder, with mode "
-                         "700")
-        if not os.statvfs(store).f_bavail:
-            raise Failed(f"{store}: no space is left on the device")
-    if known.sites:
-        return known
-    return dataclasses.replace(known, store="" if own else store,
-                               made_store=not own and not is_there)
+    if is_there and not unprivileged.call(os.access, store, os.W_OK | os.X_OK, uid=server.user()):
+        raise Failed(f"httpd's user may not write to {store}: give it that folder, with mode 700")
+    if is_there and not os.statvfs(store).f_bavail:
+        raise Failed(f"{store}: no space is left on the device")
+    return known if known.sites else dataclasses.replace(
+        known, store="" if own else store, made_store=not own and not is_there)
 
 
 def server_of(args):
@@ -116,41 +120,29 @@ def server_of(args):
     return httpd.Httpd(known.confdir, known.apachectl)
 
 
-def confirmed(args, order):
-    """The pages, where they may be used."""
-    print(f"Fetching at most {args.most} pages of {args.site}, twice ...", flush=True)
-    pages = fetch(order)
-    print(report.pages(pages) + "\n\nWhat is in these pages becomes public; they were fetched "
-          "without cookies, as by a stranger,\nand what differed between two visits is left out.")
-    if not args.yes:
-        print("Use these pages? [y/N] ", end="", flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise Failed("nothing was changed")
-    return pages
+def enable(args, place):
+    """What was seen of the site."""
+    def confirm(pages):
+        print(report.pages(pages) + "\n\nWhat is in these pages becomes public; they were fetched "
+              "without cookies, as by a stranger,\nand what differed between two visits is left "
+              "out.")
+        if not args.yes:
+            print("Use these pages? [y/N] ", end="", flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+                raise Failed("nothing was changed")
+        print("\nTrying dictionaries ...\n", flush=True)
 
-
-def enable(args, options, place, context):
+    options = state.Options(**{name: value for name, value in vars(args).items()
+                               if name in state.Options.__dataclass_fields__ and value is not None})
     known = with_store(place.read(), place.server, args.store)
-    addresses = place.server.addresses(args.site)
-    with httpd.stranger(place.server, addresses, context) as reach:
-        order = order_of(args.site, options, reach)
-        pages = confirmed(args, order)
-        print("\nTrying dictionaries ...", flush=True)
-        made = train(order, pages)
-        print(f"\n{made['said']}\n\n{report.verdict(made['figures'], options.spread)}")
-        for url in made["rules"]:
-            print(report.plain(f"Each release is the dictionary of the next: {url}"))
-        for url, reason in made["unruled"]:
-            print(report.plain(f"Has a version, but no rule: {url}: {reason}"))
-        check_gain(made["figures"], options)
-        site = state.Site(args.site, "", 0, options, made["figures"], [], [])
-        return put(place, known, site, made, httpd.plain(reach))
+    site = state.Site(args.site, "", 0, options, None, [], [])
+    print(f"Fetching at most {args.most} pages of {args.site}, twice ...", flush=True)
+    made, reach = make(place.server, site, confirm=confirm)
+    check_gain(made["figures"], options)
+    return put(place, known, site, made, reach)
 
 
 def run(args):
-    options = state.Options(**{name: value for name, value in vars(args).items()
-                               if value is not None and hasattr(state.Options, name)})
-    context = context_of(options)
     state.check_secure(args.out)
     server = server_of(args)
     server.configtest()
@@ -163,7 +155,7 @@ def run(args):
         raise Failed(f"{args.out} cannot be made: {problem.strerror}") from None
     place = change.open_place(args.out, server)
     try:
-        seen = enable(args, options, place, context)
+        seen = enable(args, place)
     except BaseException:
         place.leave()
         raise
@@ -171,9 +163,6 @@ def run(args):
           f"with the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; without it they "
           f"take {seen['bytes_without']:,} now.\n{timer.turn_on(args.out)}")
     return 0
-
-
-# --- the next one
 
 
 def reason_for(made, age, now=False):
@@ -190,43 +179,35 @@ def reason_for(made, age, now=False):
     return "as was asked for" if now else None
 
 
-def keep(place, known, site, made):
-    """No new one is taken; what is said of the one in force is of today's pages."""
+def next_one(args, place, site):
+    """What came of it."""
+    known, spread = place.read(), site.options.spread
+    if not place.server.is_switched():
+        raise Failed("httpd does not read the configuration of elastic-dictionary any more: run "
+                     "a2enconf elastic-dictionary, or disable the site")
+    place.server.configtest()
+    made, reach = make(place.server, site, state.read_file(place.path(site.dictionary)))
     previous, new = made["previous"], made["figures"]
+    reason = reason_for(made, time.time() - site.made, args.now)
+    if reason and report.gain(new, spread) >= GAIN_LEAST:
+        put(place, known, site, made, reach)
+        return f"renewed: {reason}"
     if made["is_gone"]:
         place.change(known.without([site]))
         raise Failed("the dictionary had text that is not on these pages any more, a new one is "
                      "not worth it, and the site has none now")
     if not previous:
         raise Failed("the previous one was gone, and a new one is not worth it")
+    # What is said of the one in force is of today's pages.
     state.write(place.file, known.put(dataclasses.replace(site, figures=previous)))
-    gain = report.gain(previous, site.options.spread)
+    gain = report.gain(previous, spread)
     if gain < GAIN_LEAST:
-        raise Failed(f"a reader of {site.options.spread} pages of today gets {report.change(gain)} "
-                     "with the dictionary in force, its own bytes counted, and a new one is not "
-                     "worth it either: `elastic-dictionary disable` takes it out")
+        raise Failed(f"a reader of {spread} pages of today gets {report.change(gain)} with the "
+                     "dictionary in force, its own bytes counted, and a new one is not worth it "
+                     "either: `elastic-dictionary disable` takes it out")
     return ("kept: with a new one pages would take "
             f"{report.change(1 - new.page_with / previous.page_with)}, and less than "
             f"{100 * RENEWAL_LEAST:.0f} % is not worth it")
-
-
-def next_one(args, place, site):
-    """What came of it."""
-    known, options, server = place.read(), site.options, place.server
-    if not server.is_switched():
-        raise Failed("httpd does not read the configuration of elastic-dictionary any more: run "
-                     "a2enconf elastic-dictionary, or disable the site")
-    server.configtest()
-    previous = state.read_file(place.path(site.dictionary))
-    with httpd.stranger(server, server.addresses(site.url), context_of(options)) as reach:
-        order = order_of(site.url, options, reach, site.pages)
-        made = train(order, fetch(order), previous)
-        print(made["said"] + "\n")
-        reason = reason_for(made, time.time() - site.made, args.now)
-        if reason and report.gain(made["figures"], options.spread) >= GAIN_LEAST:
-            put(place, known, site, made, httpd.plain(reach))
-            return f"renewed: {reason}"
-    return keep(place, known, site, made)
 
 
 def renew(args):
