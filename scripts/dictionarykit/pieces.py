@@ -4,13 +4,11 @@ found in it."""
 
 import bisect
 import collections
-import os
 import re
 
 # Of a page of which more differs, the rest is no typical text either.
 COMMON_LEAST = 0.5  # of its bytes
-CUT = b"\x01"  # between what stands together on no page, as training leaves it
-PREFIX_LEAST = 8  # bytes; training takes nothing shorter
+CUT = b"\x01"  # as training leaves pieces without
 
 
 def tokens(body):
@@ -67,42 +65,24 @@ def common(first, second):
 
 
 class Text:
-    """What is on pages, by their tokens: whole ones, and what these begin or end with, are found
-    in a time that hardly grows with their number."""
+    """What is on pages, by their tokens: whole ones, or in the midst of one."""
 
     def __init__(self, pages):
         self.known = {token for page in pages for token in tokens(page.body)}
-        self.forward = sorted(self.known)
-        self.backward = sorted(token[::-1] for token in self.known)
-        self.whole = b"\0".join(self.forward)
-
-    @staticmethod
-    def length(ordered, piece):
-        """Of the longest beginning that a token has."""
-        at = bisect.bisect_left(ordered, piece)
-        return max((len(os.path.commonprefix([piece, token]))
-                    for token in ordered[max(at - 1, 0):at + 1]), default=0)
+        self.whole = b"\0".join(self.known)
 
     def has(self, piece):
-        return (piece in self.known or self.length(self.forward, piece) == len(piece)
-                or self.length(self.backward, piece[::-1]) == len(piece) or piece in self.whole)
-
-    def longest(self, piece):
-        """As length(), of what may also be in the midst of a token; 1 at least."""
-        size = self.length(self.forward, piece)
-        if size >= PREFIX_LEAST:
-            return size
-        size, most = max(size, 1), len(piece)  # that are there, and that are not
-        while most - size > 1:
-            middle = (size + most) // 2
-            size, most = (middle, most) if piece[:middle] in self.whole else (size, middle)
-        return size
+        return piece in self.known or piece in self.whole
 
     def cut(self, content):
+        """With CUT between what stands together on no page."""
         made = []
         for token in tokens(content):
             while not self.has(token):
-                size = self.longest(token)
+                size, most = 1, len(token)  # of a beginning that is there, and that is not
+                while most - size > 1:
+                    middle = (size + most) // 2
+                    size, most = (middle, most) if self.has(token[:middle]) else (size, middle)
                 made.append(token[:size] + CUT)
                 token = token[size:]
             made.append(token)
@@ -110,5 +90,4 @@ class Text:
 
     def lacks(self, content):
         """Whether a dictionary, cut before, has a piece that is on none of the pages."""
-        return not all(self.has(token) for part in content.split(CUT)
-                       for token in tokens(part))
+        return not all(self.has(token) for part in content.split(CUT) for token in tokens(part))
