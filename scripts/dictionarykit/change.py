@@ -31,12 +31,6 @@ def uninterrupted():
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def remove_store(path):
-    """httpd's children may write to it meanwhile."""
-    for _ in range(3):
-        shutil.rmtree(path, ignore_errors=True)
-
-
 class Place:
     """The folder of states and dictionaries, and the httpd that they are for."""
 
@@ -86,7 +80,7 @@ class Place:
         except Failed as problem:
             print(f"httpd was not reloaded: {problem}")
         if after.made_store and not before.sites:
-            remove_store(after.store)
+            shutil.rmtree(after.store, ignore_errors=True)
         os.unlink(self.journal)
         self.sweep(before)
 
@@ -110,7 +104,8 @@ class Place:
             return
         timer.turn_off(self.folder)
         if known.made_store:
-            remove_store(known.store)
+            for _ in range(3):  # httpd's children may write to it meanwhile
+                shutil.rmtree(known.store, ignore_errors=True)
         state.remove(self.file)
         with contextlib.suppress(OSError):
             state.remove(self.path(state.LOCK))
@@ -131,20 +126,17 @@ class Place:
             os.unlink(self.journal)
         except BaseException:
             with uninterrupted():
-                if os.path.exists(self.journal):
-                    self.undo()
-                elif not has_begun:
-                    self.sweep(before)
+                try:
+                    if os.path.exists(self.journal):
+                        self.take_back()
+                    elif not has_begun:
+                        self.sweep(before)
+                except OSError as problem:
+                    raise Failed(f"{problem}: what was begun is not taken back. Mend that, and run "
+                                 "`elastic-dictionary status`, which does it") from None
             raise
         self.sweep(after)
         return seen
-
-    def undo(self):
-        try:
-            self.take_back()
-        except OSError as problem:
-            raise Failed(f"{problem}: what was begun is not taken back. Mend that, and run "
-                         "`elastic-dictionary status`, which does it") from None
 
     def leave(self):
         """Leaves nothing behind where no site has a dictionary."""

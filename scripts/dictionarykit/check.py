@@ -25,7 +25,6 @@ OF_PAGE = {"Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Site"
 OK, ADVICE, PROBLEM = "ok", "advice", "problem"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # where http counts as secure, too
 DAY = 86400
-WORTH_MOST = 0.8  # of a page's bytes: with more, the server may well prefer another coding
 COMPRESSED_LEAST = 2000  # bytes; the server leaves what fits into a packet or two
 # What a browser calls a use of a media type; all others are asked for as a document.
 DESTINATIONS = {"text/css": "style", "text/javascript": "script",
@@ -75,28 +74,24 @@ def decoded(answer, content=b""):
 class Browser:
     def __init__(self, reach, seconds):
         self.visitor = visit.Visitor(None, RATE, seconds, reach)
-        self.fields = DOCUMENT
+        self.fields, self.at = DOCUMENT, ""  # where redirects have led
 
-    def follow(self, url, codings=ALL, content=b"", **more):
-        """(where redirects of the URL's own host lead, the response). `content` is a dictionary
-        that the browser has."""
+    def ask(self, url, codings=ALL, content=b"", **more):
+        """The response, behind redirects of the URL's own host. `content`: a dictionary that the
+        browser has."""
         fields = {"User-Agent": visit.AGENT, "Accept": "text/html, */*;q=0.5",
                   "Accept-Encoding": codings, **self.fields, **more}
         if content:
             fields["Available-Dictionary"] = dictionaries.field(content)
         try:
             for _ in range(visit.REDIRECTS_MOST + 1):
-                answer = self.visitor.ask(url, exchange.BODY_MOST, fields)
-                found = exchange.redirect_of(url, answer)
-                if not found:
-                    return url, answer
-                url = found
-            raise Refused("redirects again and again")
+                answer, self.at = self.visitor.ask(url, exchange.BODY_MOST, fields), url
+                url = exchange.redirect_of(url, answer)
+                if not url:
+                    return answer
         except Refused as problem:
             raise Failed(f"{url}: {problem}") from None
-
-    def ask(self, url, *more, **fields):
-        return self.follow(url, *more, **fields)[1]
+        raise Failed(f"{url}: redirects again and again")
 
     def is_page(self, url, body):
         """Whether the body has what the page has at each visit, and nothing else if that never
@@ -159,11 +154,12 @@ def check(reach, content, pages, files=()):
 
 
 class Examination:
-    """A method for each line, which returns what was seen."""
+    """A method for each line of `check`, which returns what was seen."""
 
     def __init__(self, browser, url):
-        self.browser, self.destination = browser, "document"
-        self.url, self.page = browser.follow(url, f"{ALL}, {WITH_DICTIONARY}")
+        self.browser, self.as_what = browser, "document"
+        self.page = browser.ask(url, f"{ALL}, {WITH_DICTIONARY}")
+        self.url, self.coding = browser.at, self.page.coding() or "identity"
         self.link, self.content, self.more = "", b"", {}
 
     def https(self):
@@ -172,32 +168,31 @@ class Examination:
         return self.url
 
     def in_front(self):
-        found = "; ".join(f"{name}: {value}" for name in IN_FRONT
-                          for value in self.page.values(name))
-        require(not found, found, "if the difference does not come, let the fields of RFC 9842 and "
-                "dcb, dcz through; in Cloudflare, set shared dictionaries to passthrough", ADVICE)
+        found = [f"{name}: {value}" for name in IN_FRONT for value in self.page.values(name)]
+        require(not found, "; ".join(found), "if the difference does not come, let the fields of "
+                "RFC 9842 and dcb, dcz through; in Cloudflare, set shared dictionaries to "
+                "passthrough", ADVICE)
         return "no cache or CDN that says so"
 
-    def page_(self):
-        coding, size = self.page.coding() or "identity", len(self.page.body)
+    def whole(self):
+        size = len(self.page.body)
         require(self.page.status == 200, f"{self.url} has the status {self.page.status}",
                 "check a URL that a visitor without a password gets")
-        self.destination = DESTINATIONS.get(self.page.media_type(), "document")
-        if self.destination != "document":
-            self.browser.fields = {**OF_PAGE, "Sec-Fetch-Dest": self.destination}
-        require(self.browser.is_page(self.url, decoded(self.page)), f"what comes as {coding} is "
-                "not what comes without codings", HONOUR_VARY)
-        require(coding != "identity" or size < COMPRESSED_LEAST, f"{ALL} were asked for, and "
+        self.as_what = DESTINATIONS.get(self.page.media_type(), "document")
+        if self.as_what != "document":
+            self.browser.fields = {**OF_PAGE, "Sec-Fetch-Dest": self.as_what}
+        require(self.browser.is_page(self.url, decoded(self.page)), f"what comes as {self.coding} "
+                "is not what comes without codings", HONOUR_VARY)
+        require(self.coding != "identity" or size < COMPRESSED_LEAST, f"{ALL} were asked for, and "
                 "identity came", "set Elastic On; a proxy must let Accept-Encoding through: "
                 + ASK_ORIGIN, ADVICE)
-        return f"{size:,} bytes, {coding}"
+        return f"{size:,} bytes, {self.coding}"
 
-    def link_(self):
+    def named(self):
         links = self.page.links() or sources.Markup(self.url, decoded(self.page)).dictionaries or [
             self.url] * bool(self.page.values("use-as-dictionary"))
         require(links, "the page names no dictionary", "set ElasticDictionaryFile or "
-                "ElasticDictionaryLink, and ElasticDictionaryStore; it is for HTML with the status "
-                "200")
+                "ElasticDictionaryLink, and ElasticDictionaryStore; it is for HTML")
         self.link = urllib.parse.urljoin(self.url, links[0])
         require(exchange.origin(self.link) == exchange.origin(self.url), f"the dictionary is at "
                 f"{self.link}", "serve it where the page is: it is for its own origin only")
@@ -209,19 +204,19 @@ class Examination:
         require(answer.status == 200, f"{self.link} has the status {answer.status}",
                 "correct what the page names")
         use, seconds = ", ".join(answer.values("use-as-dictionary")), answer.lifetime() or 0
-        pattern, wanted = MATCH.search(use), DESTINATION.search(use)
-        require(pattern, f"Use-As-Dictionary: {use or 'is missing'}; Cache-Control: "
+        match, dest, named = (found.search(use) for found in (MATCH, DESTINATION, IDENTIFIER))
+        require(match, f"Use-As-Dictionary: {use or 'is missing'}; Cache-Control: "
                 f"{', '.join(answer.values('cache-control')) or 'is missing'}", "set "
                 "ElasticDictionary for this URL, and ElasticDictionaryStore; everyone has to be "
                 "allowed to keep it, without a cookie, and for a time (max-age); " + ASK_ORIGIN)
-        whole = exchange.target_of(urllib.parse.urljoin(self.link, pattern[1]))
-        target = exchange.target_of(self.url)
-        require(robots.matches(whole + "$", target if "?" in whole else target.partition("?")[0])
-                and (not wanted or f'"{self.destination}"' in wanted[1].split()),
-                f"{use} does not match {self.url} as {self.destination}",
+        pattern, target = (exchange.target_of(url) for url in (
+            urllib.parse.urljoin(self.link, match[1]), self.url))
+        target = target if "?" in pattern else target.partition("?")[0]
+        require(robots.matches(pattern + "$", target)
+                and (not dest or f'"{self.as_what}"' in dest[1].split()),
+                f"{use} does not match {self.url} as {self.as_what}",
                 "change match or match-dest, or check a page that it is for")
-        self.content, named = decoded(answer), IDENTIFIER.search(use)
-        self.more = {"Dictionary-ID": named[1]} if named else {}
+        self.content, self.more = decoded(answer), {"Dictionary-ID": named[1]} if named else {}
         require(decoded(self.browser.ask(self.link, "identity", **fields)) == self.content,
                 "it is another one each time", "make it a file; " + HONOUR_VARY)
         require(seconds >= DAY, f"a browser keeps it for {seconds} seconds", "visitors who come "
@@ -232,36 +227,30 @@ class Examination:
     def difference(self):
         answer = self.browser.ask(self.url, f"{ALL}, {WITH_DICTIONARY}", self.content, **self.more)
         coding = answer.coding() or "identity"
-        if coding not in dictionaries.HEADS:
-            with dictionaries.Dcz(self.content) as made:
-                could = made.size(decoded(self.page)) < WORTH_MOST * len(self.page.body)
-            require(could, "the page shares too little with the dictionary",
-                    "make one that is more like it", ADVICE)
-            raise Fault(f"with the dictionary the page comes as {coding} all the same", "the note "
-                        "elastic-dictionary in httpd's log says why; with `outdone` the server is "
-                        "busy. A CDN must let Available-Dictionary, and dcb and dcz in "
-                        "Accept-Encoding through, and Content-Encoding back: " + ASK_ORIGIN,
-                        PROBLEM if coding == "identity" else ADVICE)
+        require(coding in dictionaries.HEADS, f"with the dictionary the page comes as {coding} all "
+                "the same", "the note elastic-dictionary in httpd's log says why; with `outdone` "
+                "the server is busy, or the page shares too little with it. A CDN must let "
+                "Available-Dictionary, and dcb and dcz in Accept-Encoding through: " + ASK_ORIGIN,
+                PROBLEM if coding == "identity" else ADVICE)
         require(self.browser.is_page(self.url, decoded(answer, self.content)), f"{coding} decodes "
                 "to another page than comes without a dictionary", HONOUR_VARY)
-        return (f"{coding}, {len(answer.body):,} bytes instead of {len(self.page.body):,} "
-                f"({self.page.coding() or 'identity'})")
+        return f"{coding}, {len(answer.body):,} bytes instead of {len(self.page.body):,} " \
+               f"({self.coding})"
 
     def vary(self):
         """On each answer; and nobody gets a coding that was not asked for."""
-        with_it = f"{ALL}, {WITH_DICTIONARY}"
         for who, codings, content in (
                 ("browsers without codings", "identity", b""),
                 ("those without a dictionary", ALL, b""),
                 ("those with another dictionary", ALL, secrets.token_bytes(32)),
-                ("those with the dictionary", with_it, self.content)):
+                ("those with the dictionary", f"{ALL}, {WITH_DICTIONARY}", self.content)):
             answer = self.browser.ask(self.url, codings, content, **self.more)
             coding = answer.coding() or "identity"
             require(coding in f"identity, {codings}".split(", "), f"{who} get {coding}", "a cache "
                     "in front does not honour Vary: correct it, or send pages with Cache-Control: "
                     "private")
-            found = exchange.directives(answer.values("vary"))
-            control = exchange.directives(answer.values("cache-control"))
+            found, control = (exchange.directives(answer.values(name))
+                              for name in ("vary", "cache-control"))
             require("*" in found or {"accept-encoding", "available-dictionary"} <= found,
                     f"{', '.join(sorted(found)) or 'is missing'} for {who}", "a shared cache would "
                     "give one answer to all browsers: let it through from httpd, or Header merge "
@@ -273,16 +262,14 @@ class Examination:
 def examine(reach, url):
     """All findings, until one leaves nothing to ask for."""
     found, one = [], Examination(Browser(reach, CHECKED), url)
-    for subject, question, is_needed in (
-            ("https", one.https, False), ("in front", one.in_front, False),
-            ("page", one.page_, True), ("link", one.link_, True),
-            ("dictionary", one.dictionary, True), ("difference", one.difference, False),
-            ("Vary", one.vary, False)):
+    for subject, question in (("https", one.https), ("in front", one.in_front), ("page", one.whole),
+                              ("link", one.named), ("dictionary", one.dictionary),
+                              ("difference", one.difference), ("Vary", one.vary)):
         try:
             found.append(Finding(OK, subject, question()))
         except Fault as fault:
             found.append(Finding(fault.verdict, subject, str(fault), fault.change))
-            if is_needed and fault.verdict == PROBLEM:
+            if fault.verdict == PROBLEM and subject in ("page", "link", "dictionary"):
                 break
     return found
 

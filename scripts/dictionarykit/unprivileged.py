@@ -24,10 +24,6 @@ def packed(value):
     raise TypeError(type(value).__name__)
 
 
-def unpacked(pairs):
-    return base64.b64decode(pairs["base64"]) if list(pairs) == ["base64"] else pairs
-
-
 def answer(function, arguments, uid):
     """What the child sends. Root is given up for good, with its groups."""
     try:
@@ -38,12 +34,11 @@ def answer(function, arguments, uid):
             os.setuid(user.pw_uid)
         os.chdir("/")
         return {"value": function(*arguments)}
-    except (Failed, OSError) as problem:
-        return {"failed": str(problem)}
     except MemoryError:
         return {"failed": f"more than {MEMORY >> 20} MB of memory would be needed"}
     except Exception as problem:  # pylint: disable=broad-except
-        return {"failed": f"{type(problem).__name__}: {problem}"}
+        name = "" if isinstance(problem, (Failed, OSError)) else f"{type(problem).__name__}: "
+        return {"failed": f"{name}{problem}"}
 
 
 def child(writer, function, arguments, uid, seconds):
@@ -58,8 +53,6 @@ def child(writer, function, arguments, uid, seconds):
             file.write(json.dumps(answer(function, arguments, uid), default=packed))
         sys.stdout.flush()
         status = 0
-    except KeyboardInterrupt:
-        pass
     finally:
         os._exit(status)
 
@@ -87,7 +80,8 @@ def call(function, *arguments, uid=None, seconds=SECONDS):
         raise Failed(f"it took more than {seconds:.0f} seconds")
     if not said:
         raise Failed("the process without privileges has ended early")
-    found = json.loads(said, object_hook=unpacked)
+    found = json.loads(said, object_hook=lambda one: base64.b64decode(
+        one["base64"]) if list(one) == ["base64"] else one)
     if "failed" in found:
         raise Failed(report.plain(found["failed"]))
     return found["value"]
