@@ -21,6 +21,7 @@ HEAD_MOST = 256 << 10  # bytes of header, interim responses, chunk heads and tra
 INTERIM_MOST = 20  # responses
 BODY_MOST = 64 << 20  # bytes, of what comes compressed, too
 REDIRECTS = (301, 302, 303, 307, 308)
+EPOCH = "Thu, 01 Jan 1970 00:00:00 GMT"
 TYPES = ("text/html", "application/xhtml+xml")
 
 ORIGIN_PORTS = {"http": 80, "https": 443}
@@ -100,15 +101,16 @@ class Response(typing.NamedTuple):
         age = re.search(r"(?i)\bmax-age\s{0,9}=\s{0,9}\"?([0-9]{1,10})", ",".join(control))
         if not age and not self.values("expires"):
             return None
-        dates = []
-        for name in ("expires", "date"):
-            try:
-                dates.append(email.utils.parsedate_to_datetime(self.values(name)[0]).timestamp())
-            except (TypeError, ValueError, OverflowError, IndexError):
-                dates.append(0)
         since = "".join(self.values("age")[:1])
-        whole = int(age[1]) if age else int(dates[0] - dates[1])
-        return max(whole - (int(since) if re.fullmatch("[0-9]{1,10}", since) else 0), 0)
+        since = int(since) if re.fullmatch("[0-9]{1,10}", since) else 0
+        if age:
+            return max(int(age[1]) - since, 0)
+        try:
+            until, sent = (email.utils.parsedate_to_datetime((self.values(name) or [EPOCH])[0])
+                           .timestamp() for name in ("expires", "date"))
+        except (TypeError, ValueError, OverflowError):
+            return 0
+        return max(int(until - sent) - since, 0)
 
     def header_refusal(self, options=None):
         """Why a response, a redirect for instance, is for one visitor only; None: nothing says so.

@@ -61,46 +61,39 @@ class Httpd:
         return os.path.exists(self.path("conf-enabled" if self.is_debian else "conf.d"))
 
     def run(self, *words):
-        """(whether it went well, what was said)."""
+        """What was said; Failed where it did not go well."""
         try:
-            done = subprocess.run(words, env={**os.environ, "APACHE_CONFDIR": self.folder},
+            return subprocess.run(words, env={**os.environ, "APACHE_CONFDIR": self.folder},
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, errors="replace",
-                                  timeout=TIMEOUT, check=False)
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return False, str(problem)
-        return done.returncode == 0, done.stdout.strip()
-
-    def ask(self, *words):
-        good, said = self.run(*self.command, *words)
-        if not good:
-            raise Failed(f"{' '.join([*self.command, *words])} fails:\n{said}")
-        return said
+                                  timeout=TIMEOUT, check=True).stdout.strip()
+        except (OSError, subprocess.SubprocessError) as problem:
+            said = getattr(problem, "stdout", None) or problem
+            raise Failed(f"{' '.join(words)} fails:\n{said}") from None
 
     def configtest(self):
-        self.ask("-t")
+        self.run(*self.command, "-t")
 
     def reload(self):
         """Gracefully. Where none runs, this would start one."""
         if not self.is_running():
             raise Failed("httpd does not run")
-        self.ask("-k", "graceful")
+        self.run(*self.command, "-k", "graceful")
 
     def switch(self, on):
         """Has Debian's httpd read the file, or not any more."""
         link = self.path("conf-enabled")
-        if not self.is_debian or (on and os.path.exists(link)):
+        if not self.is_debian:
             return
-        program = path_of("a2enconf" if on else "a2disconf") or "a2enconf"
-        if on or os.path.lexists(link) or os.path.lexists(self.conf_of()):
-            good, said = self.run(program, "-q", *([] if on else ["-f", "-p"]), CONF)
-            if on and not good:
-                raise Failed(f"{program} {CONF} fails:\n{said}")
-        if not on and os.path.lexists(link):
-            os.unlink(link)
+        if on and not os.path.exists(link):
+            self.run(path_of("a2enconf") or "a2enconf", "-q", CONF)
+        elif not on and (os.path.lexists(link) or os.path.lexists(self.conf_of())):
+            with contextlib.suppress(Failed):
+                self.run(path_of("a2disconf") or "a2disconf", "-q", "-f", "-p", CONF)
+            state.remove(link)
 
     def is_running(self):
-        said = self.ask("-t", "-D", "DUMP_RUN_CFG")
+        said = self.run(*self.command, "-t", "-D", "DUMP_RUN_CFG")
         found = re.search('(?m)^PidFile: "(.*)"', said)
         if not found:
             raise Failed(f"httpd does not say its PidFile:\n{said}")
@@ -116,7 +109,7 @@ class Httpd:
     def dump(self):
         """[{key: values}]: what is in force, of the server and of each virtual host."""
         found = [{}]
-        for line in self.ask("-t", "-D", "DUMP_ELASTIC").splitlines():
+        for line in self.run(*self.command, "-t", "-D", "DUMP_ELASTIC").splitlines():
             key, _, value = line.partition(":")
             if key == "VirtualHost":
                 found.append({})
@@ -136,11 +129,11 @@ class Httpd:
     def run_folder(self):
         return self.dump()[0]["RunDirectory"][0]
 
-    def served(self):
-        """The paths of ElasticDictionaryFile that are served."""
-        files = [line.split("\t") for host in self.dump() for line in
-                 host.get("ElasticDictionaryFile", ())]
-        return {path for path, url, *_ in files if url}
+    def serves(self, path):
+        """Whether it serves a file by ElasticDictionaryFile."""
+        files = [line.split("\t") for host in self.dump()
+                 for line in host.get("ElasticDictionaryFile", ())]
+        return any(line[0] == path and line[1] for line in files)
 
     def addresses(self, url):
         """At which this machine may ask for the site."""
@@ -180,5 +173,5 @@ def stranger(server, addresses, context):
 
 
 def plain(reach):
-    """The same site as an ordinary visitor of this machine."""
+    """As an ordinary visitor of this machine."""
     return reach._replace(fields={}, proof=())

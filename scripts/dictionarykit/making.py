@@ -1,6 +1,7 @@
 """Pages -> dictionaries to try, what a reader gets with each on pages held back, and the best. This
 is done without privileges."""
 
+import collections
 import hashlib
 import math
 import typing
@@ -37,12 +38,9 @@ class Candidate(typing.NamedTuple):
         return sum(self.sizes) / len(self.sizes)
 
 
-class Parts(typing.NamedTuple):
-    """Pages, each of them in one part."""
-
-    held: list  # for the judgement: no dictionary has seen them
-    probes: list  # tell which of the choices are typical
-    choices: list
+Parts = collections.namedtuple("Parts", ("held",  # for the judgement: no dictionary has seen them
+                                         "probes",  # tell which of the choices are typical
+                                         "choices"))
 
 
 def split(pages):
@@ -115,7 +113,7 @@ def judge(candidate, pages):
 
 
 def baseline(pages):
-    """The pages held back without a dictionary, with brotli 5."""
+    """Without a dictionary, with brotli 5."""
     return Candidate("none", b"", sizes=[
         page.head + HEAD_CODED + dictionaries.brotli_size(page.whole) for page in pages])
 

@@ -54,7 +54,7 @@ def fault(place, site):
         return f"{path} is gone: enable the site again, or disable it"
     if not place.server.is_switched():
         return f"httpd does not read {conf}: run a2enconf elastic-dictionary, or disable the site"
-    if path not in place.server.served():
+    if not place.server.serves(path):
         return f"httpd does not serve it: is {conf} changed, or mod_elastic gone?"
     return None
 

@@ -16,7 +16,6 @@ CRON_LINE = """\
 # Once a week, by elastic-dictionary enable; `elastic-dictionary disable` removes this file.
 {minute} {hour} * * {day} root [ ! -x {program} ] || {program} renew >/dev/null
 """
-
 NONE = "Renew it yourself once a week: elastic-dictionary renew"
 
 
