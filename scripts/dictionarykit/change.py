@@ -12,7 +12,7 @@ import shutil
 import signal
 
 from dictionarykit import httpd, state, timer
-from dictionarykit.failure import Failed
+from dictionarykit.exchange import Failed
 
 JOURNAL = "before.json"
 # What the journal has beyond its text. Given up first, it makes room for what is taken back where

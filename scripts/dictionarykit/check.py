@@ -9,8 +9,8 @@ import typing
 import urllib.parse
 
 from codeckit import decoders, dictionaries
-from dictionarykit import exchange, pieces, report, robots, sources, unprivileged, visit
-from dictionarykit.failure import Failed, Refused
+from dictionarykit import exchange, report, sources, unprivileged, visit
+from dictionarykit.exchange import Failed, Refused
 
 AWAITED = 15  # seconds until httpd has reloaded
 CHECKED = 300  # seconds for the rest: pages may be slow
@@ -103,8 +103,8 @@ class Browser:
                 self.visitor.sleep(PAUSE)
             found = decoded(self.ask(url, "identity"))
             changes = changes or found != first
-            same = pieces.common(same, found)
-            if body == first or changes and pieces.common(same, body) == same:
+            same = visit.common(same, found)
+            if body == first or changes and visit.common(same, body) == same:
                 return True
         return False
 
@@ -212,7 +212,7 @@ class Examination:
         pattern, target = (exchange.target_of(url) for url in (
             urllib.parse.urljoin(self.link, match[1]), self.url))
         target = target if "?" in pattern else target.partition("?")[0]
-        require(robots.matches(pattern + "$", target)
+        require(sources.matches(pattern + "$", target)
                 and (not dest or f'"{self.as_what}"' in dest[1].split()),
                 f"{use} does not match {self.url} as {self.as_what}",
                 "change match or match-dest, or check a page that it is for")

@@ -9,7 +9,7 @@ import urllib.parse
 
 from codeckit import libraries
 from dictionarykit import check, enable, exchange, report, state, status
-from dictionarykit.failure import Failed, Refused
+from dictionarykit.exchange import Failed, Refused
 from precompresskit import encoders
 
 DESCRIPTION = "A compression dictionary (RFC 9842) for a site's pages."

@@ -8,8 +8,8 @@ import sys
 import time
 
 from dictionarykit import (change, check, exchange, httpd, making, report, sources, state, status,
-                           timer, unprivileged, versioned, visit)
-from dictionarykit.failure import Failed
+                           timer, unprivileged, visit)
+from dictionarykit.exchange import Failed
 
 GAIN_LEAST = 0.05  # of what the pages of a reader take with brotli 5, all counted
 RENEWAL_LEAST = 0.03  # of what the previous dictionary sends
@@ -49,7 +49,7 @@ def fetch(order):
 def train(order, pages, previous=None):
     """As making.make_best(), with typed figures and {URL: rule}."""
     made = unprivileged.call(making.make_best, order, pages, previous)
-    made["rules"] = versioned.rules_of(made["rules"])
+    made["rules"] = sources.rules_of(made["rules"])
     for name in ("figures", "previous"):
         made[name] = made[name] and state.Figures(*made[name])
     return made

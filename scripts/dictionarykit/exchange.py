@@ -14,11 +14,10 @@ import types
 import typing
 import urllib.parse
 
-from dictionarykit.failure import Refused
-
 EXCHANGE = 20  # seconds
 HEAD_MOST = 256 << 10  # bytes of header, interim responses, chunk heads and trailers
 INTERIM_MOST = 20  # responses
+PAGE_MOST = 1 << 20  # bytes; larger pages are rare, and have their own way to be fast
 BODY_MOST = 64 << 20  # bytes, of what comes compressed, too
 REDIRECTS = (301, 302, 303, 307, 308)
 EPOCH = "Thu, 01 Jan 1970 00:00:00 GMT"
@@ -28,6 +27,14 @@ ORIGIN_PORTS = {"http": 80, "https": 443}
 HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?\Z|[0-9a-f:.]*:[0-9a-f:.]*\Z")
 LINK = re.compile(r'<([^<>]*)>((?:[^"<,]|"(?:[^"\\]|\\.)*")*)')
 LINK_REL = re.compile(r';\s*rel\s*=\s*"?([^";,]*)', re.I)
+
+
+class Failed(Exception):
+    """The command ends with the exit status 1; the text says why, and what to do."""
+
+
+class Refused(Failed):
+    """Why one URL is of no use."""
 
 
 def origin(url):

@@ -13,7 +13,7 @@ import signal
 import subprocess
 
 from dictionarykit import exchange, state
-from dictionarykit.failure import Failed
+from dictionarykit.exchange import Failed
 
 CONF = "elastic-dictionary"  # the name of the configuration, without .conf
 PROGRAMS = ("apache2ctl", "apachectl", "httpd")

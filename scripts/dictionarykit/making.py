@@ -7,10 +7,11 @@ import math
 import typing
 
 from codeckit import dictionaries
-from dictionarykit import exchange, pieces, report, versioned, visit
-from dictionarykit.failure import Failed
+from dictionarykit import exchange, report, sources, visit
+from dictionarykit.exchange import Failed
 from precompresskit import encoders
 
+CUT = b"\x01"  # as training leaves pieces without
 KB = 1024
 TRAINED_SIZES = tuple(part * KB << bits for bits in range(1, 12) for part in (2, 3))  # 4 KB, 6 ...
 # A dictionary that is trained of less than this times its size is mostly a copy of its pages.
@@ -124,6 +125,35 @@ def best(judged, without, pages):
         without.page, one.page, one.transfer, pages))
 
 
+class Text:
+    """What is on pages, by their tokens: whole ones, or in the midst of one."""
+
+    def __init__(self, pages):
+        self.known = {token for page in pages for token in visit.tokens(page.body)}
+        self.whole = b"\0".join(self.known)
+
+    def has(self, piece):
+        return piece in self.known or piece in self.whole
+
+    def cut(self, content):
+        """With CUT between what stands together on no page."""
+        made = []
+        for token in visit.tokens(content):
+            while not self.has(token):
+                size, most = 1, len(token)  # of a beginning that is there, and that is not
+                while most - size > 1:
+                    middle = (size + most) // 2
+                    size, most = (middle, most) if self.has(token[:middle]) else (size, middle)
+                made.append(token[:size] + CUT)
+                token = token[size:]
+            made.append(token)
+        return b"".join(made)
+
+    def lacks(self, content):
+        """Whether a dictionary, cut before, has a piece that is on none of the pages."""
+        return not all(self.has(token) for part in content.split(CUT) for token in visit.tokens(part))
+
+
 def make_best(order, pages, previous=None):
     """{"content", "urls", "said", "figures", "held", "rules", "unruled", "previous", "is_gone"}.
     The figures are those of state.Figures; `previous` is the dictionary in force."""
@@ -136,11 +166,11 @@ def make_best(order, pages, previous=None):
     found = best(judged, without, options.spread)
     if not found:
         raise Failed("the pages have nothing in common")
-    text = pieces.Text(pages)
+    text = Text(pages)
     found = judge(Candidate(found.name, text.cut(found.content), found.urls), parts.held)
     old = previous and judge(Candidate("the one in force", previous), parts.held)
     visitor = visit.Visitor(exchange.origin(order.site), options.rate, options.time, order.reach)
-    rules, unruled = versioned.find(visitor, pages)
+    rules, unruled = sources.find_versioned(visitor, pages)
     return {"content": found.content, "urls": found.urls, "held": [page.url for page in parts.held],
             "said": report.candidates(judged, without, old),
             "figures": figures_of(found), "rules": rules, "unruled": unruled,

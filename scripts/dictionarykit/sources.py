@@ -1,14 +1,16 @@
-"""Which URLs to visit: of a file, a sitemap, or a page's markup."""
+"""Which URLs to visit: of a file, a sitemap, or a page's markup, as robots.txt allows (RFC 9309); and
+scripts and styles with a version in theirs: each release is the dictionary of the next."""
 
 import html.parser
 import io
 import re
+import typing
 import urllib.parse
 import zlib
 from xml.etree import ElementTree
 
-from dictionarykit import exchange
-from dictionarykit.failure import Refused
+from dictionarykit import exchange, state
+from dictionarykit.exchange import Refused
 
 # Sitemaps hold 50,000 URLs at most (sitemaps.org), and an index as many sitemaps.
 SITEMAP_MOST = 50 << 20  # bytes, uncompressed
@@ -21,6 +23,31 @@ DEPTH_MOST = 8  # of elements
 PAGE_QUERIES = ("id", "p", "page", "page_id", "title")
 NO_PAGE = re.compile(r"\.(?!html?$|php\d?$|aspx?$|jsp$|xhtml$|cgi$)[a-z][a-z0-9]{1,4}$",
                      re.IGNORECASE)
+
+ROBOTS_MOST = 500 << 10  # §2.5
+REDIRECTS_MOST = 5  # §2.3.1.2
+DELAY = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,3})?\Z")
+DELAY_MOST = 60  # seconds; who wants more of them wants no visitor
+UNRESERVED = re.compile(r"[A-Za-z0-9._~-]\Z")
+
+DESTINATIONS = {"js": "script", "mjs": "script", "css": "style"}
+TYPES = {"script": ("text/javascript", "application/javascript", "application/x-javascript"),
+         "style": ("text/css",)}
+
+NAME = re.compile(r"(?P<stem>.+?)(?P<end>(?:\.(?:min|chunk|bundle|prod))*\.(?P<kind>js|mjs|css))\Z")
+# What a version looks like at a stem's end: numbers with dots; hexadecimal digits, as webpack and
+# hugo have them; eight characters of vite, which are no words.
+NUMBERS = re.compile(r"(?P<before>.*?[A-Za-z].*?[-._]v?)\d+(?:\.\d+)+\Z")
+DIGITS = re.compile(r"(?P<before>.*[A-Za-z0-9].*[-._])(?P<version>[0-9a-f]{6,64})\Z")
+MIXED = re.compile(r"(?P<before>.*[A-Za-z].*[-.])(?P<version>[A-Za-z0-9_-]{8})\Z")
+WORDS = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+|[-_][a-z]+)*\Z")
+NAME_MOST = 200  # characters, which bounds the time of these expressions
+
+QUERY = re.compile(r"(?P<name>v|ver|version|rev|h|hash|digest)=[\w.~-]+\Z", re.ASCII)
+# Of a path with %XX the configuration has another form than the URL.
+PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_@~,=-][A-Za-z0-9._@~,=-]*)+\Z")
+
+FILES_MOST = 40  # that are looked at; pages of a site load the same ones
 
 
 def unique(urls):
@@ -133,3 +160,144 @@ class Markup(html.parser.HTMLParser):
             found = []
             self.add(found, href)
             self.base, self.has_base = (found or [self.base])[0], True
+
+
+def normal(text):
+    """With what may go either way, as itself or as %XX, in one form (§2.2.2)."""
+    def one(found):
+        character = chr(int(found[1], 16))
+        return character if UNRESERVED.match(character) else found[0].upper()
+
+    whole = urllib.parse.quote(text, safe="".join(map(chr, range(33, 127))))
+    return re.sub("%([0-9A-Fa-f]{2})", one, whole)
+
+
+def matches(pattern, path):
+    """Whether the path begins with the pattern, of which * is any text, and a $ ends it. In a time
+    that grows with both lengths only."""
+    is_whole = pattern.endswith("$")
+    first, *others = pattern.removesuffix("$").split("*")
+    if not path.startswith(first):
+        return False
+    if not others:
+        return not is_whole or path == first
+    at = len(first)
+    last = others.pop() if is_whole else ""
+    for part in others:
+        found = path.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return not is_whole or len(path) - len(last) >= at and path.endswith(last)
+
+
+class Robots(typing.NamedTuple):
+    rules: list  # of (pattern, whether it allows)
+    delay: float = 0  # seconds between two requests
+    sitemaps: list = []
+
+    def allow(self, url):
+        """The longest pattern decides; of equals the one that allows (§2.2.2)."""
+        path = normal(exchange.target_of(url))
+        found = [(len(pattern), allows) for pattern, allows in self.rules if matches(pattern, path)]
+        return max(found, default=(0, True))[1]
+
+
+EVERYTHING = Robots([])
+
+
+def parse_robots(text, agent):
+    """Of all groups for the agent, or else of those for *."""
+    groups, delays, sitemaps = {}, {}, []
+    names, is_head = set(), False
+    for line in text[:ROBOTS_MOST].splitlines():
+        name, colon, value = line.partition("#")[0].partition(":")
+        name, value = name.strip().lower(), value.strip()
+        if not colon:
+            continue
+        if name == "sitemap":
+            sitemaps.append(value)
+        elif name == "user-agent":
+            names = (names if is_head else set()) | {value.lower()} & {agent, "*"}
+            is_head = True
+            groups.update({one: groups.get(one, []) for one in names})
+        else:
+            is_head = False
+            for one in names:
+                if name in ("allow", "disallow") and value:
+                    groups[one].append((normal(value), name == "allow"))
+                elif name == "crawl-delay" and DELAY.match(value):
+                    delays[one] = min(float(value), DELAY_MOST)
+    which = agent if agent in groups else "*"
+    return Robots(groups.get(which, []), delays.get(which, 0), sitemaps)
+
+
+def version_of(stem):
+    """(what is before the version, its regular expression); None: none."""
+    found = NUMBERS.match(stem)
+    if found:
+        return found["before"], r"[0-9]+(\.[0-9]+)+"
+    found = DIGITS.match(stem)
+    if found and re.search(r"\d", found["version"]):
+        return found["before"], f"[0-9a-f]{{{len(found['version'])}}}"
+    found = MIXED.match(stem)
+    if found and re.search("[A-Z]", found["version"]) and not WORDS.match(found["version"]):
+        return found["before"], "[A-Za-z0-9_-]{8}"
+    return None
+
+
+def rule_of(url):
+    """The rule for a URL of a script or a style; None where no version is in it."""
+    parts = urllib.parse.urlsplit(url)
+    folder, slash, name = parts.path.rpartition("/")
+    found = NAME.match(name[:NAME_MOST + 1])
+    if not found or len(name) > NAME_MOST or not PLAIN_PATH.match(parts.path):
+        return None
+    dest = DESTINATIONS[found["kind"]]
+    query = QUERY.match(parts.query)
+    if query:
+        return state.Rule(f"^{re.escape(parts.path)}$", f"{parts.path}?{query['name']}=*", dest)
+    version = None if parts.query else version_of(found["stem"])
+    if not version:
+        return None
+    before, pattern = version
+    begin = folder + slash + before
+    return state.Rule(f"^{re.escape(begin)}{pattern}{re.escape(found['end'])}$",
+                      f"{begin}*{found['end']}", dest)
+
+
+def rules_of(urls):
+    """{URL: rule}. The rules, which become configuration, are made anew: of a process that has read
+    pages only the URLs are taken."""
+    return {url: rule for url, rule in zip(urls, map(rule_of, urls)) if rule}
+
+
+def reason_against(visitor, url, dest):
+    """Why a file is left out; "": it is not."""
+    try:
+        answer = visitor.ask(url, exchange.PAGE_MOST)
+    except Refused as problem:
+        return str(problem)
+    if answer.status != 200 or answer.media_type() not in TYPES[dest]:
+        return f"has the status {answer.status} and the type {answer.media_type()}"
+    reason = answer.header_refusal()
+    if reason or exchange.directives(answer.values("vary")) & {"cookie", "authorization", "*"}:
+        return reason or "varies by visitor"
+    return "" if answer.lifetime() else "has no Cache-Control: max-age"
+
+
+def find_versioned(visitor, pages):
+    """(URLs of versioned files that may have a rule, [(URL, why it has none)])."""
+    good, refused, seen = [], [], set()
+    for page in pages:
+        for url in Markup(page.url, page.body).loaded:
+            rule = rule_of(url) if exchange.origin(url) == visitor.origin else None
+            if not rule or rule.match in seen or len(seen) == FILES_MOST:
+                continue
+            seen.add(rule.match)
+            reason = reason_against(visitor, url, rule.dest)
+            if reason:
+                refused.append((url, reason))
+            else:
+                good.append(url)
+    return good, refused

@@ -15,7 +15,7 @@ import types
 import typing
 
 from dictionarykit import exchange
-from dictionarykit.failure import Failed, Refused
+from dictionarykit.exchange import Failed, Refused
 
 VERSION = 1
 FOLDER = "/var/lib/elastic-dictionary"

@@ -5,7 +5,7 @@ import os
 import time
 
 from dictionarykit import change, exchange, report, state, timer, unprivileged
-from dictionarykit.failure import Failed
+from dictionarykit.exchange import Failed
 
 SHOWN = "sites"  # the file in httpd's store whose lines the status page has
 

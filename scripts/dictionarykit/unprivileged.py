@@ -10,7 +10,7 @@ import signal
 import sys
 
 from dictionarykit import report
-from dictionarykit.failure import Failed
+from dictionarykit.exchange import Failed
 
 USER = "nobody"
 MEMORY = 2 << 30  # bytes of a child's addresses

@@ -1,19 +1,23 @@
 """Pages as a visitor without cookies gets them: one after another, slowly, from one origin, and
-each twice. This is done without privileges."""
+each twice: what both visits have in common. This is done without privileges."""
 
+import bisect
+import collections
+import re
 import time
 import typing
 import urllib.parse
 
-from dictionarykit import exchange, pieces, robots, sources
-from dictionarykit.failure import Failed, Refused
+from dictionarykit import exchange, sources
+from dictionarykit.exchange import Failed, Refused
 
-PAGE_MOST = 1 << 20  # bytes; larger ones are rare, and have their own way to be fast
 PAGES_LEAST = 8  # so that two are held back, and two lead the choice of others
 REFUSED_MOST = 41  # that are named of a list which has more than are visited
 BYTES_MOST = 64 << 20  # of all pages, in the memory that there is for them
 REDIRECTS_MOST = 3
 KNOWN_MOST = 50_000  # URLs that links lead to
+# Of a page of which more differs between two visits, the rest is no typical text either.
+COMMON_LEAST = 0.5  # of its bytes
 AGENT = "elastic-dictionary"
 FIELDS = {"User-Agent": AGENT, "Accept": "text/html, */*;q=0.5", "Accept-Encoding": "identity"}
 
@@ -48,7 +52,7 @@ class Visitor:
         self.clock, self.sleep = clock, sleep
         self.until = clock() + seconds
         self.next = clock()
-        self.robots = robots.EVERYTHING
+        self.robots = sources.EVERYTHING
 
     def ask(self, url, most, fields=FIELDS):
         """The response, when the next request may go out; `most` bytes of body at most."""
@@ -92,19 +96,19 @@ class Visitor:
         """RFC 9309 §2.3.1: what is not there allows everything, what cannot be had nothing."""
         url = urllib.parse.urljoin(site, "/robots.txt")
         try:
-            answer = self.follow(url, PAGE_MOST, redirects=robots.REDIRECTS_MOST)[1]
+            answer = self.follow(url, exchange.PAGE_MOST, redirects=sources.REDIRECTS_MOST)[1]
         except Refused as problem:
             raise Failed(f"{url}: {problem}") from None
         if answer.status >= 500 or 200 < answer.status < 400:
             raise Failed(f"{url}: has the status {answer.status}, which forbids everything")
         if answer.status == 200:
-            self.robots = robots.parse(answer.body.decode("utf-8", "replace"), AGENT)
+            self.robots = sources.parse_robots(answer.body.decode("utf-8", "replace"), AGENT)
             self.pause = max(self.pause, self.robots.delay)
 
 
 def take(visitor, url, options, pages):
     """The page behind a URL; Refused where it is none, or one of `pages`, {body: page}."""
-    found, answer = visitor.follow(url, PAGE_MOST, options)
+    found, answer = visitor.follow(url, exchange.PAGE_MOST, options)
     reason = answer.refusal(options)
     if reason:
         raise Refused(reason)
@@ -134,13 +138,66 @@ def visit(visitor, urls, options, most=None):
     return list(pages.values()), refused
 
 
+def tokens(body):
+    """An element's tag with the text behind it is one."""
+    return re.findall(rb"<?[^<]+|<", body)
+
+
+def extend(first, second, at, other, step):
+    """How many tokens are equal from these places on, in one direction."""
+    count = 0
+    while 0 <= at < len(first) and 0 <= other < len(second) and first[at] == second[other]:
+        at, other, count = at + step, other + step, count + 1
+    return count
+
+
+def anchors(first, second):
+    """Pairs of places of tokens that both have once, the most that are in order in both."""
+    once = [{token for token, count in collections.Counter(part).items() if count == 1}
+            for part in (first, second)]
+    places = {token: at for at, token in enumerate(second)}
+    pairs = [(at, places[token]) for at, token in enumerate(first)
+             if token in once[0] and token in once[1]]
+    ends, chains, before = [], [], [None] * len(pairs)  # the longest rising row, by patience
+    for number, (_, place) in enumerate(pairs):
+        pile = bisect.bisect_left(ends, place)
+        ends[pile:pile + 1], chains[pile:pile + 1] = [place], [number]
+        before[number] = chains[pile - 1] if pile else None
+    found, number = [], chains[-1] if chains else None
+    while number is not None:
+        found.append(pairs[number])
+        number = before[number]
+    return found[::-1]
+
+
+def common(first, second):
+    """The tokens of `first` that `second` has, too, in the same order: what is equal at both ends,
+    and around tokens that either has once. Of n tokens in the order of n log n."""
+    if first == second:
+        return first
+    one, other = tokens(first), tokens(second)
+    begin = extend(one, other, 0, 0, 1)
+    rest, others = one[begin:], other[begin:]
+    end = extend(rest, others, len(rest) - 1, len(others) - 1, -1) if rest and others else 0
+    middle, others = rest[:len(rest) - end], others[:len(others) - end]
+    kept, at, place = [], 0, 0  # behind what is taken of either
+    for start, found in anchors(middle, others):
+        if start < at or found < place:
+            continue
+        back = min(extend(middle, others, start - 1, found - 1, -1), start - at, found - place)
+        ahead = extend(middle, others, start, found, 1)
+        kept += middle[start - back:start + ahead]
+        at, place = start + ahead, found + ahead
+    return b"".join(one[:begin] + kept + rest[len(rest) - end:])
+
+
 def again(visitor, pages, options):
     """The same once more: (pages without what has changed meanwhile, {URL: why refused})."""
     found, refused = [], {}
     for page in pages:
         try:
-            same = pieces.common(page.body, take(visitor, page.url, options, {}).body)
-            if len(same) < pieces.COMMON_LEAST * len(page.body):
+            same = common(page.body, take(visitor, page.url, options, {}).body)
+            if len(same) < COMMON_LEAST * len(page.body):
                 raise Refused("is another page at each visit")
             found.append(page._replace(body=same))
         except Refused as problem:

@@ -13,8 +13,7 @@ import time
 import pytest
 
 from codeckit import dictionaries
-from dictionarykit import (cli, enable, exchange, failure, httpd, making, pieces, report, robots,
-                           sources, state, visit)
+from dictionarykit import cli, enable, exchange, httpd, making, report, sources, state, visit
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
@@ -50,7 +49,7 @@ ODD = {
     "/error": (500, {"Content-Type": "text/html"}, b"error"),
     "/image": (200, {"Content-Type": "image/png"}, b"png"),
     "/empty": (200, {"Content-Type": "text/html"}, b""),
-    "/large": (200, {"Content-Type": "text/html"}, bytes(visit.PAGE_MOST + 1)),
+    "/large": (200, {"Content-Type": "text/html"}, bytes(exchange.PAGE_MOST + 1)),
     "/again": (200, {"Content-Type": "text/html"}, page("/page/1")),
     "/moved": (301, {"Location": "/page/2#top"}, b""),
     "/login": (302, {"Location": "/page/3", "Set-Cookie": "sid=1"}, b""),
@@ -127,7 +126,7 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
     assert reasons == {
         "/cookie": "sets the cookie sid", "/error": "has the status 500",
         "/image": "has the type image/png", "/empty": "is empty",
-        "/large": f"has more than {visit.PAGE_MOST} bytes",
+        "/large": f"has more than {exchange.PAGE_MOST} bytes",
         "/again": f"is the same as {site.url}/page/1", "/login": "sets the cookie sid",
         "/away": "leads to another site, http://elsewhere.invalid/",
         "/circle": "redirects again and again",
@@ -252,7 +251,7 @@ def test_a_dictionary_is_refused_by_the_sum_with_its_own_bytes(transfer, pages, 
     if fine:
         enable.check_gain(figures, options)
     else:
-        with pytest.raises(failure.Failed, match=f"would get {said} .* has to save 5 %"):
+        with pytest.raises(exchange.Failed, match=f"would get {said} .* has to save 5 %"):
             enable.check_gain(figures, options)
 
 
@@ -291,22 +290,22 @@ def test_a_renewal_is_better_or_due(page_, age, reason):
 def test_each_piece_of_a_dictionary_can_be_looked_for_on_pages():
     pages = as_pages([b"<p>one two three<b>four<i>Kim</i>", b"<p>five six seven<b>eight"])
     content = b"two three" + b"ve six sev" + b"<p>five six seven" + b"<b>four"
-    text = pieces.Text(pages)
+    text = making.Text(pages)
     found = text.cut(content)
-    assert found.replace(pieces.CUT, b"") == content and found.count(pieces.CUT) == 1
+    assert found.replace(making.CUT, b"") == content and found.count(making.CUT) == 1
     assert not text.lacks(found)
-    assert all(pieces.Text([one]).lacks(found) for one in pages)
-    text, trained = pieces.Text(pages_of(24)), making.train(pages_of(24), 64 << 10)
+    assert all(making.Text([one]).lacks(found) for one in pages)
+    text, trained = making.Text(pages_of(24)), making.train(pages_of(24), 64 << 10)
     found = [text.cut(one.content) for one in trained]
     assert found and not any(map(text.lacks, found))
-    assert pieces.Text(pages_of(24)[:3]).lacks(found[-1])
+    assert making.Text(pages_of(24)[:3]).lacks(found[-1])
 
 
 def test_the_pieces_of_a_large_dictionary_are_found_soon():
     pages = as_pages(b"".join(b"<p>" + words(f"{n} {m}", 40).encode() for m in range(100))
                      for n in range(15))
     content = b"".join(page_.body[at:at + 60] for page_ in pages for at in range(5, 30_000, 600))
-    text, begin = pieces.Text(pages), time.process_time()
+    text, begin = making.Text(pages), time.process_time()
     assert not text.lacks(text.cut(content))
     assert time.process_time() - begin < 60
 
@@ -315,9 +314,9 @@ def test_a_renewal_leaves_out_what_is_not_on_the_site_any_more():
     assert "not on these pages" in enable.reason_for(made(100, is_gone=True), DAY)
     pages = as_pages(page(n) for n in range(8))
     kept = pages[0].body + pages[3].body
-    assert not pieces.Text(pages).lacks(kept)
-    assert not pieces.Text(pages).lacks(kept[7:-5])  # as training cuts it
-    assert pieces.Text(pages[:3]).lacks(kept)
+    assert not making.Text(pages).lacks(kept)
+    assert not making.Text(pages).lacks(kept[7:-5])  # as training cuts it
+    assert making.Text(pages[:3]).lacks(kept)
 
 
 # --- what two visits have in common
@@ -331,7 +330,7 @@ def test_a_renewal_leaves_out_what_is_not_on_the_site_any_more():
     (b"<i>1<b>a<b>c<b>d<i>2", b"<i>3<b>d<b>a<b>c<i>4", b"<b>a<b>c"),
     (b"<p>a", b"<p>a<p>b", b"<p>a"), (b"x", b"y", b""), (b"", b"y", b"")])
 def test_what_differs_is_left_out(first, second, same):
-    assert pieces.common(first, second) == same
+    assert visit.common(first, second) == same
 
 
 def test_a_page_that_is_another_one_each_time_is_left_out(site):
@@ -436,7 +435,7 @@ def urls_of(site, found):
     ((302, {"Location": "/robots.txt"}, b""), "redirects again and again"),
     ((302, {"Location": "http://elsewhere.invalid/"}, b""), "leads to another site")])
 def test_robots_txt_that_cannot_be_had_forbids_everything(site, robots_, said):
-    with pytest.raises(failure.Failed, match=said):
+    with pytest.raises(exchange.Failed, match=said):
         with_odd(site, {"/robots.txt": robots_})
     assert {path for path, _ in site.asked} == {"/robots.txt"}
 
@@ -452,7 +451,7 @@ def test_nothing_is_read_of_who_does_not_take_the_visitor_for_a_stranger(site, t
         assert file.read_text() == (
             f"elastic-visitor 1\nsha256 {hashlib.sha256(token.encode()).hexdigest()}\n")
         assert file.stat().st_mode & 0o777 == 0o644
-        with pytest.raises(failure.Failed, match="robots.txt: .*not take the visitor for a stran"):
+        with pytest.raises(exchange.Failed, match="robots.txt: .*not take the visitor for a stran"):
             visit.fetch(order_of(site)._replace(reach=reach))
     assert not file.exists()
     assert [fields["Elastic-Visitor"] for _, fields in site.asked] == [token]
@@ -545,10 +544,10 @@ def test_a_line_for_a_terminal(text, shown):
 
 def test_too_few_pages(site, tmp_path):
     urls = [f"{site.url}/page/{n}" for n in range(7)] + [f"{site.url}/cookie"]
-    with pytest.raises(failure.Failed, match="can be used: 7.*--accept-cookie"):
+    with pytest.raises(exchange.Failed, match="can be used: 7.*--accept-cookie"):
         enable.fetch(order_of(site, urls))
     (tmp_path / "pages").write_text("# none\n")
-    with pytest.raises(failure.Failed, match="no URL is in it"):
+    with pytest.raises(exchange.Failed, match="no URL is in it"):
         order_of(site, pages=str(tmp_path / "pages"))
 
 

@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from dictionarykit import change, failure, state
+from dictionarykit import change, exchange, state
 
 CONTENTS = [b"the first dictionary", b"the second dictionary"]
 
@@ -193,9 +193,9 @@ def test_a_check_that_fails_takes_all_back(tmp_path):
 
     def fail():
         assert place.server.running.read_text() == after.configuration(place.folder)
-        raise failure.Failed("no page")
+        raise exchange.Failed("no page")
 
-    with pytest.raises(failure.Failed, match="no page"):
+    with pytest.raises(exchange.Failed, match="no page"):
         place.change(after, content, fail)
     check(place, before)
 
@@ -227,10 +227,10 @@ def test_a_configuration_that_was_broken_before_does_not_keep_what_is_disabled(t
     place, _, after, _ = prepare(tmp_path, "disable")
 
     def broken():
-        raise failure.Failed("Nonsense")
+        raise exchange.Failed("Nonsense")
 
     place.server.configtest = broken
-    with pytest.raises(failure.Failed):
+    with pytest.raises(exchange.Failed):
         place.change(after)
     assert place.server.is_switched()
     place.is_broken = True
@@ -269,10 +269,10 @@ def test_a_state_that_was_damaged_is_refused(tmp_path, damage):
         whole.update(damage)
     path = tmp_path / "state.json"
     path.write_text(json.dumps(whole))
-    with pytest.raises(failure.Failed, match="state.json cannot be used"):
+    with pytest.raises(exchange.Failed, match="state.json cannot be used"):
         state.read(path)
     path.write_text("{")
-    with pytest.raises(failure.Failed, match="state.json cannot be used"):
+    with pytest.raises(exchange.Failed, match="state.json cannot be used"):
         state.read(path)
 
 
@@ -296,12 +296,12 @@ def test_the_configuration_is_one_file_of_all_sites():
 def test_a_folder_that_others_may_change_is_refused(tmp_path):
     state.check_secure(str(tmp_path / "new" / "folder"))
     tmp_path.chmod(0o775)
-    with pytest.raises(failure.Failed, match=f"{tmp_path} may be changed by others"):
+    with pytest.raises(exchange.Failed, match=f"{tmp_path} may be changed by others"):
         state.check_secure(str(tmp_path / "new" / "folder"))
     tmp_path.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(tmp_path, 65534, -1)
-        with pytest.raises(failure.Failed, match="may be changed by others"):
+        with pytest.raises(exchange.Failed, match="may be changed by others"):
             state.check_secure(str(tmp_path))
         os.chown(tmp_path, 0, -1)
 
@@ -321,7 +321,7 @@ def test_a_lock_is_waited_for_a_limited_time(tmp_path, capsys):
     os.close(writer)
     assert os.read(reader, 1)
     try:
-        with pytest.raises(failure.Failed, match="works on .* still"):
+        with pytest.raises(exchange.Failed, match="works on .* still"):
             state.lock(str(tmp_path), 0.2)
     finally:
         os.kill(pid, signal.SIGKILL)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from dictionarykit import check, exchange, failure, sources, state, timer, unprivileged, versioned
+from dictionarykit import check, exchange, sources, state, timer, unprivileged
 
 CONF = pathlib.Path(__file__).resolve().parents[2] / "conf"
 HTML = ("content-type", "text/html; charset=utf-8")
@@ -40,11 +40,11 @@ def fail(problem):
 
 
 @pytest.mark.parametrize("function, said", [
-    (lambda: fail(failure.Failed("no pages")), "no pages"),
-    (lambda: fail(failure.Refused("no\x1bURL\n")), r"no\\x1bURL\\n"),
+    (lambda: fail(exchange.Failed("no pages")), "no pages"),
+    (lambda: fail(exchange.Refused("no\x1bURL\n")), r"no\\x1bURL\\n"),
     (lambda: fail(OSError("no memory")), "no memory"), (lambda: os._exit(3), "ended early")])
 def test_the_child_says_why_it_failed(function, said):
-    with pytest.raises(failure.Failed, match=said):
+    with pytest.raises(exchange.Failed, match=said):
         unprivileged.call(function)
 
 
@@ -85,7 +85,7 @@ VERSIONED = [
 
 @pytest.mark.parametrize("path, match", VERSIONED)
 def test_a_version_is_recognised(path, match):
-    rule = versioned.rule_of("https://h" + path)
+    rule = sources.rule_of("https://h" + path)
     assert rule.match == match
     assert rule.dest == ("style" if ".css" in path else "script")
     assert re.search(rule.location, path.partition("?")[0])
@@ -99,13 +99,13 @@ def test_a_version_is_recognised(path, match):
     "/../app.0a1b2c3d.js", "/style.css?id=7", "/a%20b/app.0a1b2c3d.js", "/a%22/app.0a1b2c3d.js",
     "/app.js?v=\u0663"])
 def test_a_name_without_a_version(path):
-    assert versioned.rule_of("https://h" + path) is None
+    assert sources.rule_of("https://h" + path) is None
 
 
 def test_rules_are_made_of_urls_alone():
     """Whatever the process that read the pages says."""
     url = "https://h/a/app.1a2b3c4d.js"
-    assert versioned.rules_of([url, 'https://h/a"\n.1a2b3c4d.js']) == {url: versioned.rule_of(url)}
+    assert sources.rules_of([url, 'https://h/a"\n.1a2b3c4d.js']) == {url: sources.rule_of(url)}
 
 
 def test_what_a_page_loads():
@@ -135,7 +135,7 @@ def test_which_versioned_files_become_dictionaries(fields, reason):
         def ask(self, *_):
             return exchange.Response(200, tuple(fields), b"x")
 
-    found = versioned.reason_against(Visitor(), "https://h/a", "script")
+    found = sources.reason_against(Visitor(), "https://h/a", "script")
     assert found.startswith(reason) and bool(found) == bool(reason)
 
 
@@ -237,5 +237,5 @@ def test_a_page_with_the_time_is_the_same_a_second_later():
 @pytest.mark.parametrize("coding", ["dcz", "gzip", "br", "zstd", "x"])
 def test_a_broken_body_is_no_page(coding):
     answer = exchange.Response(200, (("content-encoding", coding),), b"broken")
-    with pytest.raises(failure.Failed, match="a response is broken"):
+    with pytest.raises(exchange.Failed, match="a response is broken"):
         check.decoded(answer, b"dictionary")

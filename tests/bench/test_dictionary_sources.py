@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from dictionarykit import exchange, failure, sources, state
+from dictionarykit import exchange, sources, state
 
 
 # --- which URLs
@@ -20,7 +20,7 @@ def test_urls_of_a_file_and_each_once():
     "https://a/\x1b",
     "https://u:p@a/", "https://u@a/", "https://a b/", 'https://a"/', "https://-/"])
 def test_a_url_that_is_none(url):
-    with pytest.raises(failure.Refused):
+    with pytest.raises(exchange.Refused):
         exchange.origin(url)
 
 
@@ -45,7 +45,7 @@ def test_a_sitemap_and_an_index():
         "b": gzip.compress(b"<urlset><url><loc>https://h/2</loc></url></urlset>"), "c": b"broken"}
     assert sources.collect_sitemap("i", bodies.get) == ["https://h/?x=1&y=2", "https://h/2"]
     for broken in (b"<urlset/>", b"\x1f\x8bnothing", b""):
-        with pytest.raises(failure.Refused):
+        with pytest.raises(exchange.Refused):
             sources.collect_sitemap("x", {"x": broken}.get)
 
 
