@@ -108,18 +108,6 @@ def with_store(known, server, wanted):
         known, store="" if own else store, made_store=not own and not is_there)
 
 
-def server_of(args):
-    """That of the sites in the folder, if there are any."""
-    known = state.read(os.path.join(args.out, state.FILE))
-    if not known or not known.sites:
-        return httpd.Httpd(args.confdir, args.apachectl)
-    for name in ("confdir", "apachectl"):
-        kept = getattr(known, name)
-        if getattr(args, name) not in (None, kept):
-            raise Failed(f"{args.out} is for the httpd of --{name} '{kept}': take another --out")
-    return httpd.Httpd(known.confdir, known.apachectl)
-
-
 def enable(args, place):
     """What was seen of the site."""
     def confirm(pages):

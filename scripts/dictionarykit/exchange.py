@@ -152,38 +152,22 @@ class Reach(typing.NamedTuple):
     proof: tuple = ()  # the field, (name, value), that each response has to have
 
 
-def connect(addresses, port, until):
-    for address in addresses[:-1]:
-        with contextlib.suppress(OSError):
-            return socket.create_connection((address, port), max(until - time.monotonic(), 0.1))
-    return socket.create_connection((addresses[-1], port), max(until - time.monotonic(), 0.1))
-
-
-def receive(sock, until, most):
-    """All that comes until the other side closes; so many bytes at most."""
-    whole = bytearray()
-    while len(whole) <= most:
-        left = until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        sock.settimeout(left)
-        piece = sock.recv(1 << 16)
-        if not piece:
-            return io.BytesIO(whole)
-        whole += piece
-    raise Refused("is too large")
-
-
 def talk(sock, url, fields, most, until):
     target = urllib.parse.quote(target_of(url), safe="%/:=&?~#+!$,;'@()*[]|")
     head = [f"GET {target} HTTP/1.1", f"Host: {host_field(url)}", "Connection: close",
             *(f"{name}: {value}" for name, value in fields.items()), "", ""]
     sock.sendall("\r\n".join(head).encode("ascii"))
-    received = receive(sock, until, most + HEAD_MOST)
+    piece, whole = True, bytearray()
+    while piece:  # the other side closes
+        sock.settimeout(max(until - time.monotonic(), 0))
+        piece = sock.recv(1 << 16)
+        whole += piece
+        if len(whole) > most + HEAD_MOST:
+            raise Refused("is too large")
+    received = types.SimpleNamespace(makefile=lambda _, file=io.BytesIO(whole): file)
     answers = []  # which would close what was received
     while len(answers) <= INTERIM_MOST and (not answers or 100 < answers[-1].status < 200):
-        answers.append(http.client.HTTPResponse(
-            types.SimpleNamespace(makefile=lambda _: received)))
+        answers.append(http.client.HTTPResponse(received))
         answers[-1].begin()
     status, fields, body = answers[-1].status, answers[-1].getheaders(), answers[-1].read()
     if len(body) > most:
@@ -194,17 +178,25 @@ def talk(sock, url, fields, most, until):
 def get(url, reach, fields, most, seconds=EXCHANGE):
     """The response; Refused where there is none in this time, or its body has more bytes."""
     until, (scheme, host, port) = time.monotonic() + min(seconds, EXCHANGE), origin(url)
+    *others, last = reach.addresses or (host,)
     try:
-        with connect(reach.addresses or (host,), reach.port or port, until) as plain, (
-                plain if scheme != "https" else (reach.context or ssl.create_default_context())
-                .wrap_socket(plain, server_hostname=host)) as sock:
+        with contextlib.ExitStack() as stack:
+            sock = None
+            for address in others:
+                with contextlib.suppress(OSError):
+                    sock = sock or socket.create_connection((address, reach.port or port), EXCHANGE)
+            sock = stack.enter_context(sock or socket.create_connection(
+                (last, reach.port or port), max(until - time.monotonic(), 0.1)))
+            if scheme == "https":
+                sock = stack.enter_context((reach.context or ssl.create_default_context())
+                                           .wrap_socket(sock, server_hostname=host))
             answer = talk(sock, url, {**fields, **reach.fields}, most, until)
     except ssl.SSLError as problem:
         reason = getattr(problem, "verify_message", "") or problem.reason or str(problem)
         raise Refused(f"no connection: {reason}") from None
     except http.client.IncompleteRead:
         raise Refused("breaks off") from None
-    except TimeoutError:
+    except (TimeoutError, BlockingIOError):
         raise Refused("came too slowly") from None
     except (OSError, http.client.HTTPException, ValueError) as problem:
         raise Refused(f"no response: {problem or type(problem).__name__}") from None

@@ -1,6 +1,7 @@
 """Which URLs to visit: of a file, a sitemap, or a page's markup, as robots.txt allows (RFC 9309); and
 scripts and styles with a version in theirs: each release is the dictionary of the next."""
 
+import contextlib
 import html.parser
 import io
 import re
@@ -37,7 +38,7 @@ TYPES = {"script": ("text/javascript", "application/javascript", "application/x-
 NAME = re.compile(r"(?P<stem>.+?)(?P<end>(?:\.(?:min|chunk|bundle|prod))*\.(?P<kind>js|mjs|css))\Z")
 # What a version looks like at a stem's end: numbers with dots; hexadecimal digits, as webpack and
 # hugo have them; eight characters of vite, which are no words.
-NUMBERS = re.compile(r"(?P<before>.*?[A-Za-z].*?[-._]v?)\d+(?:\.\d+)+\Z")
+NUMBERS = re.compile(r"(?P<before>.*?[A-Za-z].*?[-._]v?)(?P<version>\d+(?:\.\d+)+)\Z")
 DIGITS = re.compile(r"(?P<before>.*[A-Za-z0-9].*[-._])(?P<version>[0-9a-f]{6,64})\Z")
 MIXED = re.compile(r"(?P<before>.*[A-Za-z].*[-.])(?P<version>[A-Za-z0-9_-]{8})\Z")
 WORDS = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+|[-_][a-z]+)*\Z")
@@ -72,29 +73,25 @@ class Sitemap:
     """The <loc>s of a sitemap, read until it ends or is broken."""
 
     def __init__(self, body):
-        self.pages, self.sitemaps = [], []
-        try:
+        self.pages, self.sitemaps, above = [], [], []
+        kinds = {"url": self.pages, "sitemap": self.sitemaps}
+        with contextlib.suppress(ElementTree.ParseError, zlib.error, ValueError, LookupError):
             if body.startswith(b"\x1f\x8b"):
                 body = zlib.decompressobj(31).decompress(body, SITEMAP_MOST)
-            if b"<!DOCTYPE" not in body:  # whose entities may grow without bounds
-                self.read(body)
-        except (ElementTree.ParseError, zlib.error, ValueError, LookupError):
-            pass
-
-    def read(self, body):
-        kinds, above = {"url": self.pages, "sitemap": self.sitemaps}, []
-        for event, element in ElementTree.iterparse(io.BytesIO(body), ("start", "end")):
-            if event == "start":
-                above.append(element)
-                if len(above) > DEPTH_MOST or len(self.pages) == URLS_MOST:
-                    break
-                continue
-            above.pop()
-            parent = above[-1] if above else element
-            kind, name = (one.tag.rpartition("}")[2] for one in (parent, element))
-            if name == "loc" and kind in kinds:
-                kinds[kind].append((element.text or "").strip())
-            parent.clear()  # what was read needs no memory
+            if b"<!DOCTYPE" in body:  # whose entities may grow without bounds
+                return
+            for event, element in ElementTree.iterparse(io.BytesIO(body), ("start", "end")):
+                if event == "start":
+                    above.append(element)
+                    if len(above) > DEPTH_MOST or len(self.pages) == URLS_MOST:
+                        return
+                    continue
+                above.pop()
+                parent = above[-1] if above else element
+                kind, name = (one.tag.rpartition("}")[2] for one in (parent, element))
+                if name == "loc" and kind in kinds:
+                    kinds[kind].append((element.text or "").strip())
+                parent.clear()  # what was read needs no memory
 
 
 def collect_sitemap(url, fetch):
@@ -103,10 +100,8 @@ def collect_sitemap(url, fetch):
     first = Sitemap(fetch(url))
     pages = first.pages
     for sitemap in first.sitemaps[:SITEMAPS_MOST]:
-        try:
+        with contextlib.suppress(Refused):
             pages += Sitemap(fetch(sitemap)).pages
-        except Refused:
-            continue
     if not pages:
         raise Refused(f"{url}: no <loc> of a page is in it")
     return unique(pages)
@@ -129,19 +124,14 @@ class Markup(html.parser.HTMLParser):
         super().__init__()
         self.base, self.has_base = url, False
         self.links, self.loaded, self.dictionaries = [], [], []
-        try:
+        with contextlib.suppress(AssertionError, ValueError):  # what it read before counts
             self.feed(body.decode("utf-8", "replace"))
-        except (AssertionError, ValueError):
-            pass  # what it read before counts
 
     def add(self, found, target):
-        try:
+        with contextlib.suppress(ValueError, Refused):
             url = urllib.parse.urljoin(self.base, (target or "").strip()).partition("#")[0]
             exchange.origin(url)
-        except (ValueError, Refused):
-            return
-        if target:
-            found.append(url)
+            found += [url] if target else []
 
     def handle_starttag(self, tag, attrs):
         values = {name: value or "" for name, value in reversed(attrs)}
@@ -232,20 +222,6 @@ def parse_robots(text, agent):
     return Robots(groups.get(which, []), delays.get(which, 0), sitemaps)
 
 
-def version_of(stem):
-    """(what is before the version, its regular expression); None: none."""
-    found = NUMBERS.match(stem)
-    if found:
-        return found["before"], r"[0-9]+(\.[0-9]+)+"
-    found = DIGITS.match(stem)
-    if found and re.search(r"\d", found["version"]):
-        return found["before"], f"[0-9a-f]{{{len(found['version'])}}}"
-    found = MIXED.match(stem)
-    if found and re.search("[A-Z]", found["version"]) and not WORDS.match(found["version"]):
-        return found["before"], "[A-Za-z0-9_-]{8}"
-    return None
-
-
 def rule_of(url):
     """The rule for a URL of a script or a style; None where no version is in it."""
     parts = urllib.parse.urlsplit(url)
@@ -257,13 +233,17 @@ def rule_of(url):
     query = QUERY.match(parts.query)
     if query:
         return state.Rule(f"^{re.escape(parts.path)}$", f"{parts.path}?{query['name']}=*", dest)
-    version = None if parts.query else version_of(found["stem"])
-    if not version:
-        return None
-    before, pattern = version
-    begin = folder + slash + before
-    return state.Rule(f"^{re.escape(begin)}{pattern}{re.escape(found['end'])}$",
-                      f"{begin}*{found['end']}", dest)
+    for kind, required in ((NUMBERS, ""), (DIGITS, r"\d"), (MIXED, "[A-Z]")):
+        version = None if parts.query else kind.match(found["stem"])
+        if not version or not re.search(required, version["version"]) or (
+                kind is MIXED and WORDS.match(version["version"])):
+            continue
+        begin, size = folder + slash + version["before"], len(version["version"])
+        pattern = {NUMBERS: r"[0-9]+(\.[0-9]+)+", DIGITS: f"[0-9a-f]{{{size}}}",
+                   MIXED: "[A-Za-z0-9_-]{8}"}[kind]
+        return state.Rule(f"^{re.escape(begin)}{pattern}{re.escape(found['end'])}$",
+                          f"{begin}*{found['end']}", dest)
+    return None
 
 
 def rules_of(urls):

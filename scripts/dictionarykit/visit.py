@@ -3,6 +3,7 @@ each twice: what both visits have in common. This is done without privileges."""
 
 import bisect
 import collections
+import contextlib
 import re
 import time
 import typing
@@ -205,29 +206,20 @@ def again(visitor, pages, options):
     return found, refused
 
 
-def choose(order, visitor):
-    """URLs to visit; None: links are to be followed."""
-    if order.urls:
-        return sources.unique(order.urls)
-    if order.options.sitemap:
-        return sources.collect_sitemap(order.options.sitemap, visitor.fetch)
-    pages = []
-    for sitemap in visitor.robots.sitemaps[:sources.SITEMAPS_MOST] or [
-            urllib.parse.urljoin(order.site, "/sitemap.xml")]:
-        try:
-            pages += sources.collect_sitemap(sitemap, visitor.fetch)
-        except Refused:
-            continue
-    return sources.unique(pages) if len(pages) >= PAGES_LEAST else None
-
-
 def first_visit(order, visitor):
-    urls, options = choose(order, visitor), order.options
-    if urls is None:
-        starts = list(dict.fromkeys([order.site, *order.before]))
-        return visit(visitor, starts, options, options.most)
+    urls, options = order.urls, order.options
+    if not urls and options.sitemap:
+        urls = sources.collect_sitemap(options.sitemap, visitor.fetch)
+    elif not urls:
+        for sitemap in visitor.robots.sitemaps[:sources.SITEMAPS_MOST] or [
+                urllib.parse.urljoin(order.site, "/sitemap.xml")]:
+            with contextlib.suppress(Refused):
+                urls = urls + sources.collect_sitemap(sitemap, visitor.fetch)
+        if len(urls) < PAGES_LEAST:  # links are followed
+            starts = list(dict.fromkeys([order.site, *order.before]))
+            return visit(visitor, starts, options, options.most)
     good, bad = [], []  # so that of a sitemap as many are taken as are wanted
-    for url in urls:
+    for url in sources.unique(urls):
         try:
             is_good = exchange.origin(url) == visitor.origin and visitor.robots.allow(url)
         except Refused:
