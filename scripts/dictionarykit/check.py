@@ -59,7 +59,6 @@ def require(good, *fault):
 
 
 def is_secure(url):
-    """Whether browsers use dictionaries there."""
     scheme, host, _ = exchange.origin(url)
     return scheme == "https" or host in LOOPBACK or host.endswith(".localhost")
 
@@ -109,27 +108,22 @@ class Browser:
         return False
 
 
-def await_link(browser, page, content):
-    """The dictionary's URL, when a page names it: httpd has reloaded by then."""
-    digits, links = hashlib.sha256(content).hexdigest()[:32], [""]
-    while not links or not links[0].endswith("/" + digits):
+def check(reach, content, pages, files=()):
+    """What `enable` makes sure of. {"pages", "used", "bytes", "bytes_without"}: of the site as it
+    is sent now, heads counted. `files` are URLs of versioned ones."""
+    browser, links = Browser(reach, AWAITED), []
+    # httpd has reloaded when a page names the dictionary.
+    while not links or not links[0].endswith("/" + hashlib.sha256(content).hexdigest()[:32]):
         try:
-            links = browser.ask(page).links()
+            links = browser.ask(pages[0]).links()
         except Failed as problem:
             raise Failed(
                 f"the site does not name the dictionary after a reload ({problem}): is `Elastic "
                 "On` in force there, and may httpd's user write to ElasticDictionaryStore? Its "
                 "error log says more") from None
         if len(links) > 1:
-            raise Failed(f"{page} names {links[-1]}, too: remove that first")
-    return urllib.parse.urljoin(page, links[0])
-
-
-def check(reach, content, pages, files=()):
-    """What `enable` makes sure of. {"pages", "used", "bytes", "bytes_without"}: of the site as it
-    is sent now, heads counted. `files` are URLs of versioned ones."""
-    browser = Browser(reach, AWAITED)
-    link = await_link(browser, pages[0], content)
+            raise Failed(f"{pages[0]} names {links[-1]}, too: remove that first")
+    link = urllib.parse.urljoin(pages[0], links[0])
     browser.visitor.until = browser.visitor.clock() + CHECKED
     answer = browser.ask(link, **OF_PAGE)
     if decoded(answer) != content or not answer.lifetime() or not answer.values(

@@ -109,7 +109,7 @@ def make_parser():
     for command, (run, text, rows) in COMMANDS.items():
         made = commands.add_parser(command, help=text, description=text)
         made.set_defaults(run=run)
-        which = made.add_mutually_exclusive_group()
+        which = made.add_mutually_exclusive_group() if command == "enable" else made
         for name, kind, metavar, about in rows:
             more = {"help": about} if kind is None else {
                 "help": about, "type": kind, "metavar": metavar}

@@ -132,7 +132,13 @@ def enable(args, place):
 
 def run(args):
     state.check_secure(args.out)
-    server = server_of(args)
+    known = state.read(os.path.join(args.out, state.FILE))
+    of = known if known and known.sites else args  # the httpd of the sites in the folder
+    for name in ("confdir", "apachectl"):
+        if of is known and getattr(args, name) not in (None, getattr(known, name)):
+            raise Failed(f"{args.out} is for the httpd of --{name} '{getattr(known, name)}': take "
+                         "another --out")
+    server = httpd.Httpd(of.confdir, of.apachectl)
     server.configtest()
     if not server.is_running():
         raise Failed("httpd does not run")

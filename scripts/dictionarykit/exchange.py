@@ -159,7 +159,10 @@ def talk(sock, url, fields, most, until):
     sock.sendall("\r\n".join(head).encode("ascii"))
     piece, whole = True, bytearray()
     while piece:  # the other side closes
-        sock.settimeout(max(until - time.monotonic(), 0))
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        sock.settimeout(left)
         piece = sock.recv(1 << 16)
         whole += piece
         if len(whole) > most + HEAD_MOST:
@@ -181,12 +184,12 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
     *others, last = reach.addresses or (host,)
     try:
         with contextlib.ExitStack() as stack:
-            sock = None
+            sock, port = None, reach.port or port
             for address in others:
                 with contextlib.suppress(OSError):
-                    sock = sock or socket.create_connection((address, reach.port or port), EXCHANGE)
+                    sock = sock or socket.create_connection((address, port), EXCHANGE / 4)
             sock = stack.enter_context(sock or socket.create_connection(
-                (last, reach.port or port), max(until - time.monotonic(), 0.1)))
+                (last, port), max(until - time.monotonic(), 0.1)))
             if scheme == "https":
                 sock = stack.enter_context((reach.context or ssl.create_default_context())
                                            .wrap_socket(sock, server_hostname=host))
@@ -196,7 +199,7 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
         raise Refused(f"no connection: {reason}") from None
     except http.client.IncompleteRead:
         raise Refused("breaks off") from None
-    except (TimeoutError, BlockingIOError):
+    except TimeoutError:
         raise Refused("came too slowly") from None
     except (OSError, http.client.HTTPException, ValueError) as problem:
         raise Refused(f"no response: {problem or type(problem).__name__}") from None

@@ -56,18 +56,16 @@ def replace(path, content, mode=0o644):
     temporary = temporary_of(path)
     try:
         remove(temporary)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
+        with open(temporary, "xb", opener=lambda *given: os.open(*given, mode=0o600)) as file:
             file.write(content)
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException as problem:
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, path) from None
+    finally:
         remove(temporary)
-        if isinstance(problem, OSError):
-            raise OSError(problem.errno, problem.strerror, path) from None
-        raise
 
 
 def remove(path):

@@ -49,7 +49,8 @@ SITES = {
     "forever": ({"dictionary": ["Header unset Cache-Control"]},
                 {"dictionary": ("problem", "Cache-Control: is missing.*max-age")}),
     "none": ({"rule": "Off"}, {"dictionary": ("problem", "missing.*set ElasticDictionary")}),
-    "noise": ({}, {"page": ("advice", "identity"), "difference": ("advice", "shares too little")}),
+    "noise": ({}, {"page": ("advice", "identity"),
+                   "difference": ("problem", "shares too little")}),
     "off": ({"page": ["Elastic Off"]}, {
         "page": ("advice", "identity came.*Elastic On"),
         "difference": ("problem", "as identity all the same"), "Vary": ("problem", "is missing")}),
