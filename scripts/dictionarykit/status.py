@@ -1,24 +1,23 @@
 """`status`: which sites have a dictionary, what it saves, and how the last renewal went; the same
-for httpd's status page."""
+for httpd's status page. `disable`: takes away what `enable` has made."""
 
 import os
-import sys
 import time
 
-from dictionarykit import arguments, change, failure, files, report, timer, unprivileged
+from dictionarykit import change, exchange, report, state, timer, unprivileged
+from dictionarykit.exchange import Failed
 
-HELP = "show the dictionaries in force, what they save, and how the last renewal went"
 SHOWN = "sites"  # the file in httpd's store whose lines the status page has
 
 
-def add_arguments(parser):
-    arguments.add_site(parser)
-
-
-def say(text, code):
-    """What has failed goes to who gets cron's mail."""
-    sys.stdout.flush()
-    print(text, file=sys.stderr if code else sys.stdout, flush=True)
+def sites(args, known):
+    """Those that a command is for; Failed where there is none."""
+    found = [site for site in known.sites
+             if not args.site or exchange.origin(site.url) == exchange.origin(args.site)]
+    if not found:
+        who = f"{args.site} has no" if args.site else "No site has a"
+        raise Failed(f"{who} dictionary in {args.out}")
+    return found
 
 
 def date(seconds):
@@ -29,48 +28,62 @@ def renewal(site):
     return f"{date(site.renewed_at)}, {site.renewed}" if site.renewed else "none yet"
 
 
-def put(path, text):
-    if text:
-        files.replace(path, text.encode(errors="replace"))
-    else:
-        files.remove(path)
-
-
 def show(place):
     """On httpd's status page. The store is httpd's user's, so it is written to as that user: root
     could be led elsewhere by a link."""
+    def put(path, lines):
+        if lines:
+            state.replace(path, "".join(lines).encode(errors="replace"))
+        else:
+            state.remove(path)
+
     try:
-        known, store = place.read(), place.server.store()
+        store = place.server.store()
         lines = [f"{site.url}: dictionary since {date(site.made)}; last renewal: {renewal(site)}\n"
-                 for site in known.sites]
+                 for site in place.read().sites]
         if store and os.path.isdir(store):
-            unprivileged.call(put, os.path.join(store, SHOWN), "".join(lines),
-                              uid=place.server.user())
-    except failure.Failed as problem:
+            unprivileged.call(put, os.path.join(store, SHOWN), lines, uid=place.server.user())
+    except Failed as problem:
         print(f"httpd's status page does not show it: {problem}")
 
 
-def faults(place, site):
-    """What is not as `enable` has left it."""
-    if not os.path.exists(place.path(site.dictionary)):
-        yield f"{place.path(site.dictionary)} is gone: enable the site again, or disable it"
-    elif not place.server.is_switched():
-        yield (f"httpd does not read {place.server.conf_of()}: run a2enconf elastic-dictionary, or "
-               "disable the site")
-    elif place.path(site.dictionary) not in place.server.served():
-        yield f"httpd does not serve it: is {place.server.conf_of()} changed, or mod_elastic gone?"
+def fault(place, site):
+    """What is not as `enable` has left it; None: nothing."""
+    path, conf = place.path(site.dictionary), place.server.conf_of()
+    if not os.path.exists(path):
+        return f"{path} is gone: enable the site again, or disable it"
+    if not place.server.is_switched():
+        return f"httpd does not read {conf}: run a2enconf elastic-dictionary, or disable the site"
+    if not place.server.serves(path):
+        return f"httpd does not serve it: is {conf} changed, or mod_elastic gone?"
+    return None
 
 
 def run(args):
     place = change.of_folder(args.out)
-    broken = False
-    for site in arguments.sites(args, place.read()):
+    code = 0
+    for site in sites(args, place.read()):
+        said = report.verdict(site.figures, site.options.spread).replace("\n", "\n  ")
         print(f"{site.url}\n  dictionary {site.dictionary}, {site.figures.dictionary:,} bytes, of "
-              f"{date(site.made)}\n  "
-              + report.verdict(site.figures, site.options.spread).replace("\n", "\n  "))
-        print("  last renewal: " + renewal(site))
-        for fault in faults(place, site):
-            broken = True
-            print("  " + fault)
+              f"{date(site.made)}\n  {said}\n  last renewal: {renewal(site)}")
+        found = fault(place, site)
+        if found:
+            code = 1
+            print("  " + found)
     print(f"renewed {timer.status()}")
-    return 1 if broken else 0
+    return code
+
+
+def disable(args):
+    place = change.of_folder(args.out)
+    known = place.read()
+    gone = sites(args, known)
+    try:
+        place.server.configtest()
+    except Failed:
+        place.is_broken = True
+    place.change(known.without(gone))
+    show(place)
+    for site in gone:
+        print(f"{site.url} has no dictionary any more. Browsers that have it get ordinary codings.")
+    return 0
