@@ -78,6 +78,8 @@ COMMANDS = {
         ("--spread", number(2, 100000), "N", "pages that a reader sees while a dictionary lasts, "
          "over which its own bytes are spread (%(default)s)"),
         ("--cafile", os.path.abspath, "FILE", "certificates to trust instead of the system's"),
+        ("--origin", url, "URL", "where httpd itself responds for the site, if a proxy is in front "
+         "that does its TLS, such as http://127.0.0.1:8080"),
         ("--yes", None, "", "do not ask whether the pages are right"),
         ("--store", folder, "FOLDER", "ElasticDictionaryStore, where the configuration has none "
          "(%(default)s)"),

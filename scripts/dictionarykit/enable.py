@@ -19,6 +19,8 @@ EXPIRING = LIFETIME - 7 * 24 * 3600  # the age at which it would not last until 
 HINT = (". Where a cookie that every visitor gets changes nothing of a page, name it with "
         "--accept-cookie; where pages without cookies are for everyone, though they are called "
         "private or no-store, use --accept-private")
+HIDDEN = (". httpd answers strangers with 401 or 403, though this machine may see more: look for "
+          "access rules such as Require local or Allow from")
 
 
 def order_of(site, options, reach, before=()):
@@ -42,7 +44,9 @@ def fetch(order):
         begins = "sets the cookie", "is private", "is no-store"
         raise Failed(f"pages that can be used: {len(pages)}; a dictionary takes at least "
                      f"{visit.PAGES_LEAST} different ones"
-                     + HINT * any(reason.startswith(begins) for _, reason in found["refused"]))
+                     + HINT * any(reason.startswith(begins) for _, reason in found["refused"])
+                     + HIDDEN * any(reason.endswith((" 401", " 403"))
+                                    for _, reason in found["refused"]))
     return pages
 
 
@@ -55,14 +59,24 @@ def train(order, pages, previous=None):
     return made
 
 
+def reach_of(server, url, options):
+    """How the site is reached; through no proxy in front, which then does the site's TLS."""
+    try:
+        context = ssl.create_default_context(cafile=options.cafile or None)
+    except (OSError, ssl.SSLError) as problem:
+        raise Failed(f"{options.cafile}: {problem}") from None
+    if not options.origin:
+        return exchange.Reach(server.addresses(url), context)
+    scheme, host, port = exchange.origin(options.origin)
+    told = {} if url.startswith(scheme + ":") else {"X-Forwarded-Proto": exchange.origin(url)[0]}
+    return exchange.Reach((host,), context, port, scheme, told)
+
+
 def make(server, site, previous=None, confirm=lambda pages: None):
     """(the next dictionary of a site, how to reach the site as an ordinary visitor)."""
-    try:
-        context = ssl.create_default_context(cafile=site.options.cafile or None)
-    except (OSError, ssl.SSLError) as problem:
-        raise Failed(f"{site.options.cafile}: {problem}") from None
-    with httpd.stranger(server, server.addresses(site.url), context) as reach:
-        order = order_of(site.url, site.options, reach, site.pages)
+    reach = reach_of(server, site.url, site.options)
+    with httpd.stranger(server, reach) as as_stranger:
+        order = order_of(site.url, site.options, as_stranger, site.pages)
         pages = fetch(order)
         confirm(pages)
         made = train(order, pages, previous)
@@ -71,7 +85,7 @@ def make(server, site, previous=None, confirm=lambda pages: None):
         print(report.plain(f"Each release is the dictionary of the next: {url}"))
     for url, reason in made["unruled"]:
         print(report.plain(f"Has a version, but no rule: {url}: {reason}"))
-    return made, httpd.plain(reach)
+    return made, reach
 
 
 def check_gain(figures, options):

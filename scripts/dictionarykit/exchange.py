@@ -148,6 +148,7 @@ class Reach(typing.NamedTuple):
     addresses: tuple = ()  # tried in this order; none: what the name leads to
     context: object = None  # of TLS
     port: int = 0  # instead of the site's own
+    scheme: str = ""  # likewise
     fields: dict = {}  # that each request has
     proof: tuple = ()  # the field, (name, value), that each response has to have
 
@@ -190,7 +191,7 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
                     sock = sock or socket.create_connection((address, port), EXCHANGE / 4)
             sock = stack.enter_context(sock or socket.create_connection(
                 (last, port), max(until - time.monotonic(), 0.1)))
-            if scheme == "https":
+            if (reach.scheme or scheme) == "https":
                 sock = stack.enter_context((reach.context or ssl.create_default_context())
                                            .wrap_socket(sock, server_hostname=host))
             answer = talk(sock, url, {**fields, **reach.fields}, most, until)
@@ -204,8 +205,9 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
     except (OSError, http.client.HTTPException, ValueError) as problem:
         raise Refused(f"no response: {problem or type(problem).__name__}") from None
     if reach.proof and reach.proof not in answer.fields:
-        raise Refused("what responds does not take the visitor for a stranger: httpd itself has to "
-                      "do the site's TLS, with mod_elastic and without a proxy in front")
+        raise Refused("what responds does not take the visitor for a stranger: it is no httpd with "
+                      "mod_elastic, or a proxy is in front. Name the place where httpd itself "
+                      "responds with --origin, such as --origin http://127.0.0.1:8080")
     return answer._replace(fields=tuple(one for one in answer.fields if one != reach.proof))
 
 

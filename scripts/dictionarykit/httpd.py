@@ -3,6 +3,7 @@ visitor whom it takes for a stranger."""
 
 import contextlib
 import fcntl
+import fnmatch
 import hashlib
 import os
 import re
@@ -21,6 +22,7 @@ FOLDERS = ("/etc/apache2", "/etc/httpd")
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"  # where a shell of sudo may not look
 TIMEOUT = 60
 LOOPBACK = ("127.0.0.1", "::1")
+NAMES = ("ServerName", "ServerAlias", "ServerAliasPattern")
 EVERYWHERE = ("*", "_default_", "0.0.0.0", "[::]", "::")
 
 VISITOR, FIELD = "elastic.visitor", "Elastic-Visitor"  # src/httpd/request/request.h
@@ -136,17 +138,34 @@ class Httpd:
         return any(line[0] == path and line[1] for line in files)
 
     def addresses(self, url):
-        """At which this machine may ask for the site."""
-        port, found = exchange.origin(url)[2], []
-        for address in " ".join(one.get("VirtualHost", [""])[0] for one in self.dump()).split():
-            name, _, number = address.rpartition(":")
-            if number == str(port):
-                found += LOOPBACK if name in EVERYWHERE else [name.strip("[]")]
-        return tuple(dict.fromkeys(found)) or LOOPBACK
+        """At which the virtual host that visitors of the site get responds to this machine. For an
+        address of their own httpd takes virtual hosts of that address alone, whatever their names.
+        Failed where several may be meant: one of them may be for insiders."""
+        _, host, port = exchange.origin(url)
+        places = {}  # {address, or "" for all others: virtual hosts}
+        for one in self.dump():
+            for place in set(one.get("VirtualHost", [""])[0].split()):
+                name, _, number = place.rpartition(":")
+                if number == str(port):
+                    places.setdefault("" if name in EVERYWHERE else name.strip("[]"), []).append(one)
+        named = {place: one for place, hosts in places.items() for one in reversed(hosts)
+                 if any(fnmatch.fnmatchcase(host, name.lower()) for key in NAMES
+                        for names in one.get(key, ()) for name in names.split())}
+        named = named or {place: hosts[0] for place, hosts in places.items()}
+        if len({tuple(one["DefinedAt"]) for one in named.values()}) > 1:
+            raise Failed(f"{host} is several virtual hosts, by addresses "
+                         f"({', '.join(place or 'all others' for place in named)}): name that of "
+                         f"visitors with --origin, such as --origin https://192.0.2.1:{port}")
+        found = [one for place in named for one in ([place] if place else LOOPBACK)
+                 if place or one not in places]
+        if not found and places:
+            raise Failed(f"{host} has no address at which it responds to this machine: name one "
+                         f"with --origin, such as --origin https://192.0.2.1:{port}")
+        return tuple(found) or LOOPBACK
 
 
 @contextlib.contextmanager
-def stranger(server, addresses, context):
+def stranger(server, reach):
     """How the site is reached by a visitor whom httpd takes for one from elsewhere, so that access
     rules, rewrites and applications show what strangers see. The token counts while this process
     lives, and has the file locked."""
@@ -164,14 +183,9 @@ def stranger(server, addresses, context):
     signal.signal(signal.SIGALRM, lambda *_: os.utime(path))
     signal.setitimer(signal.ITIMER_REAL, FRESH, FRESH)
     try:
-        yield exchange.Reach(addresses, context, 0, {FIELD: token},
-                             (FIELD.lower(), sha256("taken " + token)))
+        yield reach._replace(fields={**reach.fields, FIELD: token},
+                             proof=(FIELD.lower(), sha256("taken " + token)))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         state.remove(path)
         file.close()
-
-
-def plain(reach):
-    """As an ordinary visitor of this machine."""
-    return reach._replace(fields={}, proof=())

@@ -87,6 +87,7 @@ class Options:
     largest: int = 512
     spread: int = 20
     cafile: str = ""
+    origin: str = ""
 
 
 @dataclasses.dataclass

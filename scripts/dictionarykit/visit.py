@@ -131,6 +131,7 @@ def visit(visitor, urls, options, most=None):
             refused[url] = str(problem)
             continue
         pages[page.body] = page
+        known.add(page.url)  # where a redirect has led, another link may lead as well
         for link in sources.Markup(page.url, page.body).links if most else ():
             if link not in known and len(known) < KNOWN_MOST and sources.is_page(link) \
                     and exchange.origin(link) == visitor.origin:

@@ -446,7 +446,7 @@ def test_nothing_is_read_of_who_does_not_take_the_visitor_for_a_stranger(site, t
             return str(tmp_path)
 
     file = tmp_path / httpd.VISITOR
-    with httpd.stranger(Server(), ("127.0.0.1",), None) as reach:
+    with httpd.stranger(Server(), exchange.Reach(("127.0.0.1",))) as reach:
         token = reach.fields["Elastic-Visitor"]
         assert file.read_text() == (
             f"elastic-visitor 1\nsha256 {hashlib.sha256(token.encode()).hexdigest()}\n")
@@ -455,7 +455,35 @@ def test_nothing_is_read_of_who_does_not_take_the_visitor_for_a_stranger(site, t
             visit.fetch(order_of(site)._replace(reach=reach))
     assert not file.exists()
     assert [fields["Elastic-Visitor"] for _, fields in site.asked] == [token]
-    assert "fields={}" in str(httpd.plain(reach))
+
+
+@pytest.mark.parametrize("hosts, addresses", [
+    ([], ["127.0.0.1", "::1"]),
+    ([("*:443", "a"), ("*:443", "b")], ["127.0.0.1", "::1"]),
+    ([("*:443", "a"), ("10.0.0.1:443", "x"), ("127.0.0.1:443", "x")], ["::1"]),
+    ([("*:443", "x"), ("10.0.0.1:443 [::2]:443", "a *.a")], ["10.0.0.1", "::2"]),
+    ([("10.0.0.1:443", "x"), ("10.0.0.1:443", "A"), ("10.0.0.2:80", "a")], ["10.0.0.1"]),
+    ([("10.0.0.1:443", "x")], ["10.0.0.1"]),
+    ([("10.0.0.1:443", "x"), ("10.0.0.2:443", "y")], None),
+    ([("10.0.0.1:443", "a"), ("10.0.0.2:443", "*")], None),
+    ([("*:443", "a"), ("127.0.0.1:443", "a")], None),
+    ([("*:443", "a"), ("127.0.0.1:443", "x"), ("[::1]:443", "y")], None)])
+def test_the_virtual_host_that_is_asked_is_the_one_that_visitors_get(hosts, addresses):
+    """Of several at other addresses one may be for insiders."""
+    class Server(httpd.Httpd):
+        def __init__(self):
+            pass
+
+        def dump(self):
+            return [{}] + [{"VirtualHost": [places], "ServerName": [names.split()[0]],
+                            "ServerAlias": [" ".join(names.split()[1:])], "DefinedAt": [str(at)]}
+                           for at, (places, names) in enumerate(hosts)]
+
+    if addresses:
+        assert sorted(Server().addresses("https://a/")) == sorted(addresses)
+    else:
+        with pytest.raises(exchange.Failed, match="a (is several|has no).*--origin"):
+            Server().addresses("https://a/")
 
 
 def test_robots_txt_is_obeyed_behind_redirects(site):
