@@ -155,7 +155,7 @@ class Text:
 
 
 def make_best(order, pages, previous=None):
-    """{"content", "urls", "said", "figures", "held", "rules", "unruled", "previous", "is_gone"}.
+    """{"content", "urls", "said", "figures", "held", "versioned", "unruled", "previous", "is_gone"}.
     The figures are those of state.Figures; `previous` is the dictionary in force."""
     def figures_of(one):
         return [without.page, one.page, one.transfer, len(one.content)]
@@ -170,9 +170,9 @@ def make_best(order, pages, previous=None):
     found = judge(Candidate(found.name, text.cut(found.content), found.urls), parts.held)
     old = previous and judge(Candidate("the one in force", previous), parts.held)
     visitor = visit.Visitor(exchange.origin(order.site), options.rate, options.time, order.reach)
-    rules, unruled = sources.find_versioned(visitor, pages)
+    good, unruled = sources.find_versioned(visitor, pages)
     return {"content": found.content, "urls": found.urls, "held": [page.url for page in parts.held],
             "said": report.candidates(judged, without, old),
-            "figures": figures_of(found), "rules": rules, "unruled": unruled,
+            "figures": figures_of(found), "versioned": good, "unruled": unruled,
             "previous": figures_of(old) if old else None,
             "is_gone": bool(previous) and text.lacks(previous)}

@@ -14,7 +14,7 @@ import time
 import types
 import typing
 
-from dictionarykit import exchange
+from dictionarykit import exchange, sources
 from dictionarykit.exchange import Failed, Refused
 
 VERSION = 1
@@ -100,19 +100,6 @@ class Figures:
 
 
 @dataclasses.dataclass
-class Rule:
-    """Of a versioned file."""
-
-    location: str  # regular expression of the paths
-    match: str
-    dest: str
-
-    def check(self):
-        if any(UNQUOTED.search(text.replace("\\", "")) for text in dataclasses.astuple(self)):
-            raise ValueError("a rule cannot be quoted")
-
-
-@dataclasses.dataclass
 class Site:
     url: str
     dictionary: str  # the file's name
@@ -120,7 +107,7 @@ class Site:
     options: Options
     figures: Figures
     pages: list[str]  # URLs of those that it is made of
-    rules: list[Rule]
+    versioned: list[str]  # URLs of files with a version, which have a rule each
     renewed_at: int = 0
     renewed: str = ""  # how the last renewal went
 
@@ -171,7 +158,8 @@ class State:
         lines += [f'ElasticDictionaryStore "{self.store}"'] if self.store else []
         lines += [SITE.format(os.path.join(folder, site.dictionary), site.host_port)
                   for site in self.sites]
-        rules = [VERSIONED.format(rule=rule) for site in self.sites for rule in site.rules]
+        rules = [VERSIONED.format(rule=rule) for site in self.sites
+                 for rule in map(sources.rule_of, site.versioned) if rule]
         return "\n".join([*lines, *dict.fromkeys(rules), "</IfModule>", ""])
 
 
