@@ -1,4 +1,4 @@
-"""What commands do. `enable`: from a site's URL to a dictionary in force. `renew`: the next one, where
+"""What commands do. `enable`: from a site's URL to a dictionary in force. `renew`: the next one, if
 it is better than that in force, or that is old, or has what is not on the site any more. `status`:
 which sites have one, and what it saves. `disable`: takes away what `enable` has made."""
 
@@ -263,18 +263,6 @@ def renew(args):
     return code
 
 
-def fault(place, site):
-    """What is not as `enable` has left it; None: nothing."""
-    path, conf = place.path(site.dictionary), place.server.conf_of()
-    if not os.path.exists(path):
-        return f"{path} is gone: enable the site again, or disable it"
-    if not place.server.is_switched():
-        return f"httpd does not read {conf}: run a2enconf elastic-dictionary, or disable the site"
-    if not place.server.serves(path):
-        return f"httpd does not serve it: is {conf} changed, or mod_elastic gone?"
-    return None
-
-
 def status(args):
     place = change.of_folder(args.out)
     code = 0
@@ -282,10 +270,17 @@ def status(args):
         said = report.verdict(site.figures, site.options.spread).replace("\n", "\n  ")
         print(f"{site.url}\n  dictionary {site.dictionary}, {site.figures.dictionary:,} bytes, of "
               f"{date(site.made)}\n  {said}\n  last renewal: {renewal(site)}")
-        found = fault(place, site)
-        if found:
+        path, conf, fault = place.path(site.dictionary), place.server.conf_of(), ""
+        if not os.path.exists(path):
+            fault = f"{path} is gone: enable the site again, or disable it"
+        elif not place.server.is_switched():
+            fault = (f"httpd does not read {conf}: run a2enconf elastic-dictionary, or disable the "
+                     "site")
+        elif not place.server.serves(path):
+            fault = f"httpd does not serve it: is {conf} changed, or mod_elastic gone?"
+        if fault:
             code = 1
-            print("  " + found)
+            print("  " + fault)
     print(f"renewed {timer.status()}")
     return code
 

@@ -151,12 +151,13 @@ class Text:
 
     def lacks(self, content):
         """Whether a dictionary, cut before, has a piece that is on none of the pages."""
-        return not all(self.has(token) for part in content.split(CUT) for token in visit.tokens(part))
+        return not all(self.has(token) for part in content.split(CUT)
+                       for token in visit.tokens(part))
 
 
 def make_best(order, pages, previous=None):
-    """{"content", "urls", "said", "figures", "held", "versioned", "unruled", "previous", "is_gone"}.
-    The figures are those of state.Figures; `previous` is the dictionary in force."""
+    """What of the best dictionary is said below. The figures are those of state.Figures;
+    `previous` is the dictionary in force."""
     def figures_of(one):
         return [without.page, one.page, one.transfer, len(one.content)]
 

@@ -1,4 +1,4 @@
-"""Which URLs to visit: of a file, a sitemap, or a page's markup, as robots.txt allows (RFC 9309); and
+"""Which URLs to visit: of a file, a sitemap, a page's markup, as robots.txt allows (RFC 9309); and
 scripts and styles with a version in theirs: each release is the dictionary of the next."""
 
 import contextlib

@@ -25,7 +25,8 @@ NAME = re.compile(r"site-[0-9a-f]{32}\.dict\Z")
 # What would end a quoted argument of the configuration.
 UNQUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
 
-HEAD = "# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` removes it."
+HEAD = ("# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` "
+        "removes it.")
 # With its port, so that no other origin of the host has a part in it, such as that of plain http.
 SITE = 'ElasticDictionaryFile "{}" match="/*" match-dest="document" host="{}"'
 VERSIONED = """\
