@@ -41,7 +41,7 @@ class Order(typing.NamedTuple):
 
 
 class Visitor:
-    """Asks for pages of one origin (None: of any), `rate` times a second at most, and stops after `seconds`.
+    """Asks for pages of one origin (None: of any), `rate` times a second at most, for `seconds`.
 
     `clock` and `sleep` are those of the module time unless a test has others.
     """
