@@ -163,7 +163,9 @@ def talk(sock, url, fields, most, until):
         if left <= 0:
             raise TimeoutError
         sock.settimeout(left)
-        piece = sock.recv(1 << 16)
+        piece = b""
+        with contextlib.suppress(ConnectionResetError):
+            piece = sock.recv(1 << 16)
         whole += piece
         if len(whole) > most + HEAD_MOST:
             raise Refused("is too large")

@@ -156,7 +156,7 @@ class Text:
 
 
 def make_best(order, pages, previous=None):
-    """What of the best dictionary is said below. The figures are those of state.Figures;
+    """The best one, with the values of state.Figures, and what of it stays with the pages;
     `previous` is the dictionary in force."""
     def figures_of(one):
         return [without.page, one.page, one.transfer, len(one.content)]
