@@ -192,6 +192,7 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
                     sock = sock or socket.create_connection((address, port), EXCHANGE / 4)
             sock = stack.enter_context(sock or socket.create_connection(
                 (last, port), max(until - time.monotonic(), 0.1)))
+            sock.settimeout(max(until - time.monotonic(), 0.1))
             if scheme == "https":
                 sock = stack.enter_context((reach.context or ssl.create_default_context())
                                            .wrap_socket(sock, server_hostname=host))
