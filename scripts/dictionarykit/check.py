@@ -83,14 +83,10 @@ class Browser:
         if content:
             fields["Available-Dictionary"] = dictionaries.field(content)
         try:
-            for _ in range(visit.REDIRECTS_MOST + 1):
-                answer, self.at = self.visitor.ask(url, exchange.BODY_MOST, fields), url
-                url = exchange.redirect_of(url, answer)
-                if not url:
-                    return answer
+            self.at, answer = self.visitor.follow(url, exchange.BODY_MOST, fields=fields)
+            return answer
         except Refused as problem:
             raise Failed(f"{url}: {problem}") from None
-        raise Failed(f"{url}: redirects again and again")
 
     def is_page(self, url, body):
         """Whether the body has what the page has at each visit, and nothing else if that never
@@ -143,8 +139,9 @@ def check(reach, content, pages, files=()):
     for url in files:
         if not browser.ask(url).values("use-as-dictionary"):
             raise Failed(f"{url} is not given out as a dictionary")
-    return {"pages": len(pages[:PAGES_MOST]), "used": len(used), "bytes": sum(one[0] for one in used),
-            "bytes_without": sum(one[1] for one in used)}
+    with_it, without = map(sum, zip(*used))
+    return {"pages": len(pages[:PAGES_MOST]), "used": len(used), "bytes": with_it,
+            "bytes_without": without}
 
 
 class Examination:

@@ -8,7 +8,7 @@ import sys
 import urllib.parse
 
 from codeckit import libraries
-from dictionarykit import check, enable, exchange, report, state, status
+from dictionarykit import check, enable, exchange, report, state
 from dictionarykit.exchange import Failed, Refused
 from precompresskit import encoders
 
@@ -87,12 +87,12 @@ COMMANDS = {
          "conf.d"),
         ("--apachectl", str, "COMMAND", "what takes -t and -k graceful (apache2ctl, apachectl or "
          "httpd)"), OUT)),
-    "status": (status.run, "show the dictionaries in force, what they save, and how the last "
+    "status": (enable.status, "show the dictionaries in force, what they save, and how the last "
                "renewal went", (SITE, OUT)),
     "renew": (enable.renew, "make the next dictionary of each site, and keep it if it is better", (
         SITE, OUT, ("--now", None, "", "replace the dictionary, though the next one is not "
                     "better"))),
-    "disable": (status.disable, "take the dictionary of a site, or of all, out of httpd, and leave "
+    "disable": (enable.disable, "take the dictionary of a site, or of all, out of httpd, and leave "
                 "nothing behind", (SITE, OUT)),
     "check": (check.run, "ask for a page as a browser does, and say what keeps its dictionary from "
               "being used", (
@@ -124,10 +124,11 @@ def make_parser():
     return parser
 
 
-def run(words):
+def main(words):
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    sys.stdout, sys.stderr = report.Screen(sys.stdout), report.Screen(sys.stderr)
     args = make_parser().parse_args(words)
     for one in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, interrupt)
@@ -146,9 +147,3 @@ def run(words):
     sys.stdout.flush()
     print(f"elastic-dictionary: {text}", file=sys.stderr)
     return code
-
-
-def main(words):
-    with contextlib.redirect_stdout(report.Screen(sys.stdout)), \
-            contextlib.redirect_stderr(report.Screen(sys.stderr)):
-        return run(words)

@@ -1,5 +1,6 @@
-"""`enable`: from a site's URL to a dictionary in force. `renew`: the next dictionary, where it is
-better than the one in force, or that is old, or has what is not on the site any more."""
+"""What commands do. `enable`: from a site's URL to a dictionary in force. `renew`: the next one, if
+it is better than that in force, or that is old, or has what is not on the site any more. `status`:
+which sites have one, and what it saves. `disable`: takes away what `enable` has made."""
 
 import dataclasses
 import os
@@ -7,8 +8,8 @@ import ssl
 import sys
 import time
 
-from dictionarykit import (change, check, exchange, httpd, making, report, sources, state, status,
-                           timer, unprivileged, visit)
+from dictionarykit import (change, check, exchange, httpd, making, report, sources, state, timer,
+                           unprivileged, visit)
 from dictionarykit.exchange import Failed
 
 GAIN_LEAST = 0.05  # of what the pages of a reader take with brotli 5, all counted
@@ -16,11 +17,49 @@ RENEWAL_LEAST = 0.03  # of what the previous dictionary sends
 LIFETIME = 30 * 24 * 3600  # seconds for which browsers keep a dictionary
 EXPIRING = LIFETIME - 7 * 24 * 3600  # the age at which it would not last until the next renewal
 
+SHOWN = "sites"  # the file in httpd's store whose lines the status page has
 HINT = (". Where a cookie that every visitor gets changes nothing of a page, name it with "
         "--accept-cookie; where pages without cookies are for everyone, though they are called "
         "private or no-store, use --accept-private")
 HIDDEN = (". httpd answers strangers with 401 or 403, though this machine may see more: look for "
           "access rules such as Require local or Allow from")
+
+
+def sites(args, known):
+    """Those that a command is for; Failed where there is none."""
+    found = [site for site in known.sites
+             if not args.site or exchange.origin(site.url) == exchange.origin(args.site)]
+    if not found:
+        who = f"{args.site} has no" if args.site else "No site has a"
+        raise Failed(f"{who} dictionary in {args.out}")
+    return found
+
+
+def date(seconds):
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def renewal(site):
+    return f"{date(site.renewed_at)}, {site.renewed}" if site.renewed else "none yet"
+
+
+def show(place):
+    """On httpd's status page. The store is httpd's user's, so it is written to as that user: root
+    could be led elsewhere by a link."""
+    def put(path, lines):
+        if lines:
+            state.replace(path, "".join(lines).encode(errors="replace"))
+        else:
+            state.remove(path)
+
+    try:
+        store = place.server.store()
+        lines = [f"{site.url}: dictionary since {date(site.made)}; last renewal: {renewal(site)}\n"
+                 for site in place.read().sites]
+        if store and os.path.isdir(store):
+            unprivileged.call(put, os.path.join(store, SHOWN), lines, uid=place.server.user())
+    except Failed as problem:
+        print(f"httpd's status page does not show it: {problem}")
 
 
 def order_of(site, options, reach, before=()):
@@ -51,9 +90,8 @@ def fetch(order):
 
 
 def train(order, pages, previous=None):
-    """As making.make_best(), with typed figures and {URL: rule}."""
+    """As making.make_best(), with typed figures."""
     made = unprivileged.call(making.make_best, order, pages, previous)
-    made["rules"] = sources.rules_of(made["rules"])
     for name in ("figures", "previous"):
         made[name] = made[name] and state.Figures(*made[name])
     return made
@@ -81,7 +119,7 @@ def make(server, site, previous=None, confirm=lambda pages: None):
         confirm(pages)
         made = train(order, pages, previous)
     print(f"{made['said']}\n\n{report.verdict(made['figures'], site.options.spread)}")
-    for url in made["rules"]:
+    for url in made["versioned"]:
         print(report.plain(f"Each release is the dictionary of the next: {url}"))
     for url, reason in made["unruled"]:
         print(report.plain(f"Has a version, but no rule: {url}: {reason}"))
@@ -101,11 +139,11 @@ def put(place, known, site, made, reach):
     """The new dictionary of `site` is in force, and checked; what was seen."""
     site = dataclasses.replace(
         site, dictionary=state.name_of(made["content"]), made=int(time.time()),
-        figures=made["figures"], pages=made["urls"], rules=list(made["rules"].values()))
+        figures=made["figures"], pages=made["urls"], versioned=made["versioned"])
     seen = place.change(known.put(site), made["content"], lambda: unprivileged.call(
-        check.check, reach, made["content"], made["held"], list(made["rules"]),
+        check.check, reach, made["content"], made["held"], made["versioned"],
         seconds=check.AWAITED + 2 * check.CHECKED))
-    status.show(place)
+    show(place)
     return seen
 
 
@@ -221,7 +259,7 @@ def next_one(args, place, site):
 def renew(args):
     place = change.of_folder(args.out)
     code = 0
-    for site in status.sites(args, place.read()):
+    for site in sites(args, place.read()):
         failed = False
         try:
             said = next_one(args, place, site)
@@ -235,5 +273,42 @@ def renew(args):
         if now:
             state.write(place.file, known.put(dataclasses.replace(
                 now, renewed_at=int(time.time()), renewed=said)))
-        status.show(place)
+        show(place)
     return code
+
+
+def status(args):
+    place = change.of_folder(args.out)
+    code = 0
+    for site in sites(args, place.read()):
+        said = report.verdict(site.figures, site.options.spread).replace("\n", "\n  ")
+        print(f"{site.url}\n  dictionary {site.dictionary}, {site.figures.dictionary:,} bytes, of "
+              f"{date(site.made)}\n  {said}\n  last renewal: {renewal(site)}")
+        path, conf, fault = place.path(site.dictionary), place.server.conf_of(), ""
+        if not os.path.exists(path):
+            fault = f"{path} is gone: enable the site again, or disable it"
+        elif not place.server.is_switched():
+            fault = (f"httpd does not read {conf}: run a2enconf elastic-dictionary, or disable the "
+                     "site")
+        elif not place.server.serves(path):
+            fault = f"httpd does not serve it: is {conf} changed, or mod_elastic gone?"
+        if fault:
+            code = 1
+            print("  " + fault)
+    print(f"renewed {timer.status()}")
+    return code
+
+
+def disable(args):
+    place = change.of_folder(args.out)
+    known = place.read()
+    gone = sites(args, known)
+    try:
+        place.server.configtest()
+    except Failed:
+        place.is_broken = True
+    place.change(known.without(gone))
+    show(place)
+    for site in gone:
+        print(f"{site.url} has no dictionary any more. Browsers that have it get ordinary codings.")
+    return 0

@@ -164,7 +164,9 @@ def talk(sock, url, fields, most, until):
         if left <= 0:
             raise TimeoutError
         sock.settimeout(left)
-        piece = sock.recv(1 << 16)
+        piece = b""
+        with contextlib.suppress(ConnectionResetError):
+            piece = sock.recv(1 << 16)
         whole += piece
         if len(whole) > most + HEAD_MOST:
             raise Refused("is too large")
@@ -191,6 +193,7 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
                     sock = sock or socket.create_connection((address, port), EXCHANGE / 4)
             sock = stack.enter_context(sock or socket.create_connection(
                 (last, port), max(until - time.monotonic(), 0.1)))
+            sock.settimeout(max(until - time.monotonic(), 0.1))
             if (reach.scheme or scheme) == "https":
                 sock = stack.enter_context((reach.context or ssl.create_default_context())
                                            .wrap_socket(sock, server_hostname=host))

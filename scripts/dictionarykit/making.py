@@ -155,12 +155,13 @@ class Text:
 
     def lacks(self, content):
         """Whether a dictionary, cut before, has a piece that is on none of the pages."""
-        return not all(self.has(token) for part in content.split(CUT) for token in visit.tokens(part))
+        return not all(self.has(token) for part in content.split(CUT)
+                       for token in visit.tokens(part))
 
 
 def make_best(order, pages, previous=None):
-    """{"content", "urls", "said", "figures", "held", "rules", "unruled", "previous", "is_gone"}.
-    The figures are those of state.Figures; `previous` is the dictionary in force."""
+    """The best one, with the values of state.Figures, and what of it stays with the pages;
+    `previous` is the dictionary in force."""
     def figures_of(one):
         return [without.page, one.page, one.transfer, len(one.content)]
 
@@ -174,9 +175,9 @@ def make_best(order, pages, previous=None):
     found = judge(Candidate(found.name, text.cut(found.content), found.urls), parts.held)
     old = previous and judge(Candidate("the one in force", previous), parts.held)
     visitor = visit.Visitor(exchange.origin(order.site), options.rate, options.time, order.reach)
-    rules, unruled = sources.find_versioned(visitor, pages)
+    good, unruled = sources.find_versioned(visitor, pages)
     return {"content": found.content, "urls": found.urls, "held": [page.url for page in parts.held],
             "said": report.candidates(judged, without, old),
-            "figures": figures_of(found), "rules": rules, "unruled": unruled,
+            "figures": figures_of(found), "versioned": good, "unruled": unruled,
             "previous": figures_of(old) if old else None,
             "is_gone": bool(previous) and text.lacks(previous)}

@@ -1,4 +1,4 @@
-"""Which URLs to visit: of a file, a sitemap, or a page's markup, as robots.txt allows (RFC 9309); and
+"""Which URLs to visit: of a file, a sitemap, a page's markup, as robots.txt allows (RFC 9309); and
 scripts and styles with a version in theirs: each release is the dictionary of the next."""
 
 import contextlib
@@ -10,7 +10,7 @@ import urllib.parse
 import zlib
 from xml.etree import ElementTree
 
-from dictionarykit import exchange, state
+from dictionarykit import exchange
 from dictionarykit.exchange import Refused
 
 # Sitemaps hold 50,000 URLs at most (sitemaps.org), and an index as many sitemaps.
@@ -222,6 +222,14 @@ def parse_robots(text, agent):
     return Robots(groups.get(which, []), delays.get(which, 0), sitemaps)
 
 
+class Rule(typing.NamedTuple):
+    """Of a versioned file."""
+
+    location: str  # regular expression of the paths
+    match: str
+    dest: str
+
+
 def rule_of(url):
     """The rule for a URL of a script or a style; None where no version is in it."""
     parts = urllib.parse.urlsplit(url)
@@ -232,7 +240,7 @@ def rule_of(url):
     dest = DESTINATIONS[found["kind"]]
     query = QUERY.match(parts.query)
     if query:
-        return state.Rule(f"^{re.escape(parts.path)}$", f"{parts.path}?{query['name']}=*", dest)
+        return Rule(f"^{re.escape(parts.path)}$", f"{parts.path}?{query['name']}=*", dest)
     for kind, required in ((NUMBERS, ""), (DIGITS, r"\d"), (MIXED, "[A-Z]")):
         version = None if parts.query else kind.match(found["stem"])
         if not version or not re.search(required, version["version"]) or (
@@ -241,15 +249,9 @@ def rule_of(url):
         begin, size = folder + slash + version["before"], len(version["version"])
         pattern = {NUMBERS: r"[0-9]+(\.[0-9]+)+", DIGITS: f"[0-9a-f]{{{size}}}",
                    MIXED: "[A-Za-z0-9_-]{8}"}[kind]
-        return state.Rule(f"^{re.escape(begin)}{pattern}{re.escape(found['end'])}$",
+        return Rule(f"^{re.escape(begin)}{pattern}{re.escape(found['end'])}$",
                           f"{begin}*{found['end']}", dest)
     return None
-
-
-def rules_of(urls):
-    """{URL: rule}. The rules, which become configuration, are made anew: of a process that has read
-    pages only the URLs are taken."""
-    return {url: rule for url, rule in zip(urls, map(rule_of, urls)) if rule}
 
 
 def reason_against(visitor, url, dest):

@@ -14,7 +14,7 @@ import time
 import types
 import typing
 
-from dictionarykit import exchange
+from dictionarykit import exchange, sources
 from dictionarykit.exchange import Failed, Refused
 
 VERSION = 1
@@ -25,7 +25,8 @@ NAME = re.compile(r"site-[0-9a-f]{32}\.dict\Z")
 # What would end a quoted argument of the configuration.
 UNQUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
 
-HEAD = "# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` removes it."
+HEAD = ("# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` "
+        "removes it.")
 # With its port, so that no other origin of the host has a part in it, such as that of plain http.
 SITE = 'ElasticDictionaryFile "{}" match="/*" match-dest="document" host="{}"'
 VERSIONED = """\
@@ -101,19 +102,6 @@ class Figures:
 
 
 @dataclasses.dataclass
-class Rule:
-    """Of a versioned file."""
-
-    location: str  # regular expression of the paths
-    match: str
-    dest: str
-
-    def check(self):
-        if any(UNQUOTED.search(text.replace("\\", "")) for text in dataclasses.astuple(self)):
-            raise ValueError("a rule cannot be quoted")
-
-
-@dataclasses.dataclass
 class Site:
     url: str
     dictionary: str  # the file's name
@@ -121,7 +109,7 @@ class Site:
     options: Options
     figures: Figures
     pages: list[str]  # URLs of those that it is made of
-    rules: list[Rule]
+    versioned: list[str]  # URLs of files with a version, which have a rule each
     renewed_at: int = 0
     renewed: str = ""  # how the last renewal went
 
@@ -172,7 +160,8 @@ class State:
         lines += [f'ElasticDictionaryStore "{self.store}"'] if self.store else []
         lines += [SITE.format(os.path.join(folder, site.dictionary), site.host_port)
                   for site in self.sites]
-        rules = [VERSIONED.format(rule=rule) for site in self.sites for rule in site.rules]
+        rules = [VERSIONED.format(rule=rule) for site in self.sites
+                 for rule in map(sources.rule_of, site.versioned) if rule]
         return "\n".join([*lines, *dict.fromkeys(rules), "</IfModule>", ""])
 
 

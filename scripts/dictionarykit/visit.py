@@ -41,7 +41,7 @@ class Order(typing.NamedTuple):
 
 
 class Visitor:
-    """Asks for pages of one origin, `rate` times a second at most, and stops after `seconds`.
+    """Asks for pages of one origin (None: of any), `rate` times a second at most, for `seconds`.
 
     `clock` and `sleep` are those of the module time unless a test has others.
     """
@@ -66,18 +66,18 @@ class Visitor:
         self.next = start + self.pause
         return exchange.get(url, self.reach, fields, most, self.until - self.clock())
 
-    def follow(self, url, most, options=None, redirects=REDIRECTS_MOST):
+    def follow(self, url, most, options=None, redirects=REDIRECTS_MOST, fields=FIELDS):
         """(the URL to which redirects lead, its response)."""
         for _ in range(redirects + 1):
-            if exchange.origin(url) != self.origin:
+            if self.origin and exchange.origin(url) != self.origin:
                 raise Refused("is of another origin")
             if not self.robots.allow(url):
                 raise Refused("robots.txt forbids it")
-            answer = self.ask(url, most)
+            answer = self.ask(url, most, fields)
             found = exchange.redirect_of(url, answer)
             if not found:
                 return url, answer
-            reason = answer.header_refusal(options)
+            reason = self.origin and answer.header_refusal(options)
             if reason:
                 raise Refused(reason)
             url = found

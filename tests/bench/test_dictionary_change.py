@@ -244,7 +244,7 @@ def test_a_configuration_that_was_broken_before_does_not_keep_what_is_disabled(t
 
 def known():
     return state.State("/etc/apache2", "", sites=[dataclasses.replace(
-        site_of(1, b"x"), rules=[state.Rule(r"^/a\.js$", "/a.js", "script")])])
+        site_of(1, b"x"), versioned=["https://a.example/a.js?v=1"])])
 
 
 def test_a_state_is_read_as_it_was_written(tmp_path):
@@ -260,7 +260,7 @@ def test_a_state_is_read_as_it_was_written(tmp_path):
     *({"sites": [one]} for one in (
         {"url": "ftp://a/"}, {"url": "https://a\nb/"}, {"url": "https://u:p@a/"},
         {"dictionary": "../x"}, {"made": "1"}, {"pages": "x"}, {"figures": {}},
-        {"options": {"most": "x"}}, {"rules": [{"location": '"', "match": "", "dest": ""}]}))])
+        {"options": {"most": "x"}}, {"versioned": [1]}))])
 def test_a_state_that_was_damaged_is_refused(tmp_path, damage):
     whole = dataclasses.asdict(known())
     if isinstance(damage.get("sites"), list) and isinstance(damage["sites"][0], dict) \
@@ -279,8 +279,7 @@ def test_a_state_that_was_damaged_is_refused(tmp_path, damage):
 
 def test_the_configuration_is_one_file_of_all_sites():
     sites = [site_of(1, b"x", f"{name}.example") for name in ("b", "a")]
-    rule = state.Rule(r"^/a\.js$", "/a.*.js", "script")
-    sites = [dataclasses.replace(site, rules=[rule]) for site in sites]
+    sites = [dataclasses.replace(site, versioned=["https://a.example/a.js?v=1"]) for site in sites]
     found = state.State("/e", "", store="/s").put(sites[0]).put(sites[1]).put(sites[0])
     text = found.configuration("/f")
     lines = text.splitlines()

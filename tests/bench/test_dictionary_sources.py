@@ -27,8 +27,8 @@ def test_a_url_that_is_none(url):
 def test_an_origin_has_its_default_port():
     assert exchange.origin("https://a/x") == exchange.origin("https://A:443") == ("https", "a", 443)
     assert exchange.origin("https://b\u00fccher.example/")[1] == "xn--bcher-kva.example"
-    assert [exchange.host_field(url) for url in ("https://A/", "http://a:81/", "https://[::1]:8443/")
-            ] == ["a", "a:81", "[::1]:8443"]
+    urls = "https://A/", "http://a:81/", "https://[::1]:8443/"
+    assert [exchange.host_field(url) for url in urls] == ["a", "a:81", "[::1]:8443"]
 
 
 NAMESPACE = b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" ' \
