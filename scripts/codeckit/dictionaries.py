@@ -27,9 +27,13 @@ WINDOW, CHECKSUM, ATTACH = 101, 201, 1001  # of ZSTD_cParameter
 BROTLI_RAW = 0  # BROTLI_SHARED_DICTIONARY_RAW
 
 
+def brotli(body, level=5, window=BROTLI_WINDOW):
+    """Without a dictionary."""
+    return streams.whole(streams.BrotliStream(level, window, len(body)), body)
+
+
 def brotli_size(body, level=5, window=BROTLI_WINDOW):
-    """The bytes without a dictionary."""
-    return len(streams.whole(streams.BrotliStream(level, window, len(body)), body))
+    return len(brotli(body, level, window))
 
 
 def head(coding, content):

@@ -1,25 +1,31 @@
-"""`check`: what a browser, a shared cache and a CDN in front make of a page and its dictionary."""
+"""The site as a browser gets it, decoded and compared: `enable` makes sure of its dictionary, and
+`check` says what keeps a dictionary from being used, in httpd or in what is in front of it."""
 
-import argparse
+import hashlib
 import re
 import secrets
 import ssl
 import typing
 import urllib.parse
 
-from codeckit import decoders, dictionaries, libraries
-from dictionarykit import (arguments, exchange, failure, markup, report, response, robots, sources,
-                           unprivileged, visit)
+from codeckit import decoders, dictionaries
+from dictionarykit import exchange, report, sources, unprivileged, visit
+from dictionarykit.exchange import Failed, Refused
 
-HELP = "ask for a page as a browser does, and say what keeps its dictionary from being used"
+AWAITED = 15  # seconds until httpd has reloaded
+CHECKED = 300  # seconds for the rest: pages may be slow
+RATE = 50
+VISITS_MOST = 5  # to a page that changes
+PAUSE = 0.5  # seconds between these: some pages have the time, in seconds
+PAGES_MOST = 10
+ALL, WITH_DICTIONARY = "gzip, br, zstd", "dcb, dcz"
+DOCUMENT = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
+OF_PAGE = {"Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin"}
+
 OK, ADVICE, PROBLEM = "ok", "advice", "problem"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")  # where http counts as secure, too
 DAY = 86400
-SECONDS = 300  # for all of it
-WORTH_MOST = 0.8  # of a page's bytes: with more, the server may well prefer another coding
 COMPRESSED_LEAST = 2000  # bytes; the server leaves what fits into a packet or two
-ENCODINGS = "gzip, br, zstd"
-NAVIGATION = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate",
-              "Sec-Fetch-Site": "none", "Sec-Fetch-User": "?1", "Upgrade-Insecure-Requests": "1"}
 # What a browser calls a use of a media type; all others are asked for as a document.
 DESTINATIONS = {"text/css": "style", "text/javascript": "script",
                 "application/javascript": "script", "application/json": "empty"}
@@ -29,11 +35,7 @@ ASK_ORIGIN = "with --resolve ADDRESS the origin is asked itself, past a CDN"
 HONOUR_VARY = "let caches in front honour Vary, and proxies change no bodies; " + ASK_ORIGIN
 MATCH = re.compile(r'(?:^|[ ,])match="([^"]*)"')
 DESTINATION = re.compile(r"match-dest=\(([^)]*)\)")
-IDENTIFIER = re.compile(r'(?:^|[ ,])(?:id=("(?:[^"\\]|\\.)*"))')
-UNWANTED = {"cache-control": {"private", "no-store", "no-cache"},
-            "vary": {"cookie", "authorization", "*"}}
-CODINGS = ("", "identity", *decoders.PLAIN)  # of who has no dictionary
-MAX_AGE = 'Header set Cache-Control "public, max-age=2592000"'
+IDENTIFIER = re.compile(r'(?:^|[ ,])id=("(?:[^"\\]|\\.)*")')
 
 
 class Finding(typing.NamedTuple):
@@ -43,365 +45,231 @@ class Finding(typing.NamedTuple):
     change: str = ""
 
 
-class Answer(typing.NamedTuple):
-    """A response, and the URL to which redirects led."""
+class Fault(Failed):
+    """What is wrong with a site, and what to change."""
 
-    url: str
-    response: response.Response
+    def __init__(self, seen, change, verdict=PROBLEM):
+        super().__init__(seen)
+        self.change, self.verdict = change, verdict
 
-    def coding(self):
-        return ", ".join(self.response.values("content-encoding")).strip().lower()
 
-    def body(self, dictionary=b""):
-        """Without its coding; ValueError: it does not decode, or a browser would not."""
-        return decoders.decode(self.coding(), self.response.body, dictionary, exchange.BODY_MOST)
+def require(good, *fault):
+    if not good:
+        raise Fault(*fault)
 
-    def body_or_none(self):
-        try:
-            return self.body()
-        except ValueError:
-            return None
+
+def is_secure(url):
+    scheme, host, _ = exchange.origin(url)
+    return scheme == "https" or host in LOOPBACK or host.endswith(".localhost")
+
+
+def decoded(answer, content=b""):
+    try:
+        return decoders.decode(answer.coding(), answer.body, content, exchange.BODY_MOST)
+    except ValueError as problem:
+        raise Fault(f"a response is broken: {problem}", HONOUR_VARY) from None
 
 
 class Browser:
-    """`resolve`: (host, port or 0), the address to ask, or None."""
+    def __init__(self, reach, seconds):
+        self.visitor = visit.Visitor(None, RATE, seconds, reach)
+        self.fields, self.at = DOCUMENT, ""  # where redirects have led
 
-    def __init__(self, context, resolve):
-        at, port = resolve or ("", 0)
-        self.reach = exchange.Reach((at,) if at else (), context, port)
-        # dcb where it can be decoded here.
-        is_dcb = libraries.load_dictionaries("brotli decoder")
-        self.codings = ENCODINGS + (", dcb" if is_dcb else "") + ", dcz"
-        self.fields = NAVIGATION
-
-    def follow(self, url, asked):
-        """Of the URL's own host: what is elsewhere may be meant for this machine alone."""
-        for _ in range(visit.REDIRECTS_MOST + 1):
-            try:
-                answer = exchange.get(url, self.reach, {"User-Agent": visit.AGENT, "Accept": "*/*",
-                                                        **asked}, exchange.BODY_MOST)
-                found = exchange.redirect_of(url, answer)
-            except exchange.Refused as problem:
-                raise failure.Failed(f"{url}: {problem}") from None
-            if not found:
-                return Answer(url, answer)
-            url = found
-        raise failure.Failed(f"{url}: redirects again and again")
-
-    def ask(self, url, encodings=ENCODINGS, **more):
-        """A page; underscores in the names of further fields are hyphens."""
-        return self.follow(url, {"Accept-Encoding": encodings, **self.fields, **{
-            name.replace("_", "-"): value for name, value in more.items()}})
-
-    def ask_dictionary(self, url, page, encodings=ENCODINGS):
-        """What a page links to as its dictionary."""
-        return self.follow(url, {
-            "Accept-Encoding": encodings, "Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors",
-            "Sec-Fetch-Site": "same-origin", "Referer": page})
-
-    def become(self, destination):
-        """From now on what was a page is asked for as that."""
-        if destination != "document":
-            self.fields = {"Sec-Fetch-Dest": destination, "Sec-Fetch-Mode": "cors",
-                           "Sec-Fetch-Site": "same-origin"}
-
-
-def check_secure(answer):
-    scheme, host, _ = sources.origin(answer.url)
-    if scheme == "https" or host in arguments.LOOPBACK or host.endswith(".localhost"):
-        return Finding(OK, "https", answer.url)
-    return Finding(PROBLEM, "https", answer.url, "serve it by https: browsers use dictionaries "
-                   "with nothing else")
-
-
-def check_status(subject, answer):
-    status = answer.response.status
-    if status == 200:
-        return Finding(OK, subject, f"{answer.url}, {len(answer.response.body):,} bytes, "
-                       + (answer.coding() or "not compressed"))
-    return Finding(PROBLEM, subject, f"{answer.url} has the status {status}",
-                   "check a URL that a visitor without a password gets")
-
-
-def unnamed(body, plain):
-    """The coding of a body that was sent without naming one; None: it has none."""
-    for coding, head in dictionaries.HEADS.items():
-        if body.startswith(head):
-            return coding
-    for coding in decoders.PLAIN:
+    def ask(self, url, codings=ALL, content=b"", **more):
+        """The response, behind redirects of the URL's own host. `content`: a dictionary that the
+        browser has."""
+        fields = {"User-Agent": visit.AGENT, "Accept": "text/html, */*;q=0.5",
+                  "Accept-Encoding": codings, **self.fields, **more}
+        if content:
+            fields["Available-Dictionary"] = dictionaries.field(content)
         try:
-            if body != plain and decoders.decode(coding, body, most=exchange.BODY_MOST) == plain:
-                return coding
-        except ValueError:
-            pass
-    return None
+            self.at, answer = self.visitor.follow(url, exchange.BODY_MOST, fields=fields)
+            return answer
+        except Refused as problem:
+            raise Failed(f"{url}: {problem}") from None
+
+    def is_page(self, url, body):
+        """Whether the body has what the page has at each visit, and nothing else if that never
+        changes. What changes may be equal by chance, and then be another one in the body."""
+        first = same = decoded(self.ask(url, "identity"))
+        changes = False
+        for number in range(VISITS_MOST):
+            if number:
+                self.visitor.sleep(PAUSE)
+            found = decoded(self.ask(url, "identity"))
+            changes = changes or found != first
+            same = visit.common(same, found)
+            if body == first or changes and visit.common(same, body) == same:
+                return True
+        return False
 
 
-def check_coding(subject, answer, plain, change):
-    """Whether the body decodes to what is sent without a coding, which `plain` is, or None: that
-    changes with each request. `change`: what to do where it is another."""
-    coding = answer.coding()
-    removed = None if coding else unnamed(answer.response.body, plain)
-    if removed:
-        return Finding(PROBLEM, subject, f"it is {removed}, and no Content-Encoding says so",
-                       "a proxy in front removes Content-Encoding: let it through; " + ASK_ORIGIN)
-    try:
-        body = answer.body()
-    except ValueError as problem:
-        return Finding(PROBLEM, subject, str(problem), HONOUR_VARY)
-    if plain is not None and body != plain:
-        return Finding(PROBLEM, subject, f"what comes as {coding or 'identity'} is not what comes "
-                       "without codings", change)
-    if not coding and len(body) >= COMPRESSED_LEAST:
-        return Finding(ADVICE, subject, f"{ENCODINGS} were asked for, and identity came",
-                       "set Elastic On; a proxy must let Accept-Encoding through: " + ASK_ORIGIN)
-    return Finding(OK, subject, coding or "identity")
+def check(reach, content, pages, files=()):
+    """What `enable` makes sure of. {"pages", "used", "bytes", "bytes_without"}: of the site as it
+    is sent now, heads counted. `files` are URLs of versioned ones."""
+    browser, links = Browser(reach, AWAITED), []
+    # httpd has reloaded when a page names the dictionary.
+    while not links or not links[0].endswith("/" + hashlib.sha256(content).hexdigest()[:32]):
+        try:
+            links = browser.ask(pages[0]).links()
+        except Failed as problem:
+            raise Failed(
+                f"the site does not name the dictionary after a reload ({problem}): is `Elastic "
+                "On` in force there, and may httpd's user write to ElasticDictionaryStore? Its "
+                "error log says more") from None
+        if len(links) > 1:
+            raise Failed(f"{pages[0]} names {links[-1]}, too: remove that first")
+    link = urllib.parse.urljoin(pages[0], links[0])
+    browser.visitor.until = browser.visitor.clock() + CHECKED
+    answer = browser.ask(link, **OF_PAGE)
+    if decoded(answer) != content or not answer.lifetime() or not answer.values(
+            "use-as-dictionary"):
+        raise Failed(f"{link} is another one, or may not be kept")
+    used = []
+    for url in pages[:PAGES_MOST]:
+        # Of all codings, a busy server may prefer one that takes less of the CPU.
+        answer, without = browser.ask(url, WITH_DICTIONARY, content), browser.ask(url)
+        if answer.status != 200 or not browser.is_page(url, decoded(answer, content)):
+            raise Failed(f"{url} is another page with the dictionary")
+        if answer.coding() in dictionaries.HEADS:
+            used.append([one.head() + len(one.body) for one in (answer, without)])
+    if not used:
+        raise Failed("httpd did not use the dictionary for any page: is `Elastic On` in force "
+                     "there? If so, the note elastic-dictionary in its log says why")
+    for url in files:
+        if not browser.ask(url).values("use-as-dictionary"):
+            raise Failed(f"{url} is not given out as a dictionary")
+    with_it, without = map(sum, zip(*used))
+    return {"pages": len(pages[:PAGES_MOST]), "used": len(used), "bytes": with_it,
+            "bytes_without": without}
 
 
-def link_of(page, destination):
-    """(the URL of the page's dictionary or None, how it is named)."""
-    links = response.linked(page.response.values("link"))
-    if links:
-        return urllib.parse.urljoin(page.url, links[0]), "a Link field"
-    body = page.body_or_none() if destination == "document" else None
-    links = markup.Markup(page.url, body or b"").dictionaries
-    if links:
-        return links[0], "a <link>"
-    if page.response.values("use-as-dictionary"):
-        return page.url, "the file is a dictionary itself"
-    return None, ""
+class Examination:
+    """A method for each line of `check`, which returns what was seen."""
+
+    def __init__(self, browser, url):
+        self.browser, self.as_what = browser, "document"
+        self.page = browser.ask(url, f"{ALL}, {WITH_DICTIONARY}")
+        self.url, self.coding = browser.at, self.page.coding() or "identity"
+        self.link, self.content, self.more = "", b"", {}
+
+    def https(self):
+        require(is_secure(self.url), self.url,
+                "serve it by https: browsers use dictionaries with nothing else")
+        return self.url
+
+    def in_front(self):
+        found = [f"{name}: {value}" for name in IN_FRONT for value in self.page.values(name)]
+        require(not found, "; ".join(found), "if the difference does not come, let the fields of "
+                "RFC 9842 and dcb, dcz through; in Cloudflare, set shared dictionaries to "
+                "passthrough", ADVICE)
+        return "no cache or CDN that says so"
+
+    def whole(self):
+        size = len(self.page.body)
+        require(self.page.status == 200, f"{self.url} has the status {self.page.status}",
+                "check a URL that a visitor without a password gets")
+        self.as_what = DESTINATIONS.get(self.page.media_type(), "document")
+        if self.as_what != "document":
+            self.browser.fields = {**OF_PAGE, "Sec-Fetch-Dest": self.as_what}
+        require(self.browser.is_page(self.url, decoded(self.page)), f"what comes as {self.coding} "
+                "is not what comes without codings", HONOUR_VARY)
+        require(self.coding != "identity" or size < COMPRESSED_LEAST, f"{ALL} were asked for, and "
+                "identity came", "set Elastic On; a proxy must let Accept-Encoding through: "
+                + ASK_ORIGIN, ADVICE)
+        return f"{size:,} bytes, {self.coding}"
+
+    def named(self):
+        links = self.page.links() or sources.Markup(self.url, decoded(self.page)).dictionaries or [
+            self.url] * bool(self.page.values("use-as-dictionary"))
+        require(links, "the page names no dictionary", "set ElasticDictionaryFile or "
+                "ElasticDictionaryLink, and ElasticDictionaryStore; it is for HTML")
+        self.link = urllib.parse.urljoin(self.url, links[0])
+        require(exchange.origin(self.link) == exchange.origin(self.url), f"the dictionary is at "
+                f"{self.link}", "serve it where the page is: it is for its own origin only")
+        return self.link
+
+    def dictionary(self):
+        fields = {**OF_PAGE, "Referer": self.url}
+        answer = self.browser.ask(self.link, **fields)
+        require(answer.status == 200, f"{self.link} has the status {answer.status}",
+                "correct what the page names")
+        use, seconds = ", ".join(answer.values("use-as-dictionary")), answer.lifetime() or 0
+        match, dest, named = (found.search(use) for found in (MATCH, DESTINATION, IDENTIFIER))
+        require(match, f"Use-As-Dictionary: {use or 'is missing'}; Cache-Control: "
+                f"{', '.join(answer.values('cache-control')) or 'is missing'}", "set "
+                "ElasticDictionary for this URL, and ElasticDictionaryStore; everyone has to be "
+                "allowed to keep it, without a cookie, and for a time (max-age); " + ASK_ORIGIN)
+        pattern, target = (exchange.target_of(url) for url in (
+            urllib.parse.urljoin(self.link, match[1]), self.url))
+        target = target if "?" in pattern else target.partition("?")[0]
+        require(sources.matches(pattern + "$", target)
+                and (not dest or f'"{self.as_what}"' in dest[1].split()),
+                f"{use} does not match {self.url} as {self.as_what}",
+                "change match or match-dest, or check a page that it is for")
+        self.content, self.more = decoded(answer), {"Dictionary-ID": named[1]} if named else {}
+        require(decoded(self.browser.ask(self.link, "identity", **fields)) == self.content,
+                "it is another one each time", "make it a file; " + HONOUR_VARY)
+        require(seconds >= DAY, f"a browser keeps it for {seconds} seconds", "visitors who come "
+                'back later fetch it again: Header set Cache-Control "public, max-age=2592000"',
+                ADVICE if seconds else PROBLEM)
+        return f"{use}, {len(answer.body):,} bytes, for {seconds / DAY:.1f} days"
+
+    def difference(self):
+        answer = self.browser.ask(self.url, f"{ALL}, {WITH_DICTIONARY}", self.content, **self.more)
+        coding = answer.coding() or "identity"
+        require(coding in dictionaries.HEADS, f"with the dictionary the page comes as {coding} all "
+                "the same", "the note elastic-dictionary in httpd's log says why; with `outdone` "
+                "the server is busy, or the page shares too little with it. A CDN must let "
+                "Available-Dictionary, and dcb and dcz in Accept-Encoding through: " + ASK_ORIGIN,
+                PROBLEM if coding == "identity" else ADVICE)
+        require(self.browser.is_page(self.url, decoded(answer, self.content)), f"{coding} decodes "
+                "to another page than comes without a dictionary", HONOUR_VARY)
+        return f"{coding}, {len(answer.body):,} bytes instead of {len(self.page.body):,} " \
+               f"({self.coding})"
+
+    def vary(self):
+        """On each answer; and nobody gets a coding that was not asked for."""
+        for who, codings, content in (
+                ("browsers without codings", "identity", b""),
+                ("those without a dictionary", ALL, b""),
+                ("those with another dictionary", ALL, secrets.token_bytes(32)),
+                ("those with the dictionary", f"{ALL}, {WITH_DICTIONARY}", self.content)):
+            answer = self.browser.ask(self.url, codings, content, **self.more)
+            coding = answer.coding() or "identity"
+            require(coding in f"identity, {codings}".split(", "), f"{who} get {coding}", "a cache "
+                    "in front does not honour Vary: correct it, or send pages with Cache-Control: "
+                    "private")
+            found, control = (exchange.directives(answer.values(name))
+                              for name in ("vary", "cache-control"))
+            require("*" in found or {"accept-encoding", "available-dictionary"} <= found,
+                    f"{', '.join(sorted(found)) or 'is missing'} for {who}", "a shared cache would "
+                    "give one answer to all browsers: let it through from httpd, or Header merge "
+                    'Vary "Accept-Encoding, Available-Dictionary"',
+                    ADVICE if control & {"private", "no-store"} else PROBLEM)
+        return "names Accept-Encoding and Available-Dictionary, and is honoured"
 
 
-def why_no_dictionary(answer):
-    """What keeps ElasticDictionary from making one of it, or else how to set it."""
-    reasons = [f"{name.title()}: {found}" for name, unwanted in UNWANTED.items()
-               for found in sorted(response.directives(answer.values(name)) & unwanted)]
-    reasons += ["Set-Cookie"] * bool(answer.values("set-cookie"))
-    if reasons:
-        return "remove what says that it is not for everyone: " + ", ".join(reasons)
-    if not response.lifetime(answer):
-        return "say for how long it may be kept: " + MAX_AGE
-    return "set ElasticDictionary for this URL, and ElasticDictionaryStore; " + ASK_ORIGIN
-
-
-def check_use(answer, url, destination):
-    """Use-As-Dictionary, as the module writes it."""
-    subject, text = "Use-As-Dictionary", ", ".join(answer.response.values("use-as-dictionary"))
-    if not text:
-        return Finding(PROBLEM, subject, "is missing", why_no_dictionary(answer.response))
-    pattern, wanted = MATCH.search(text), DESTINATION.search(text)
-    if not pattern:
-        return Finding(PROBLEM, subject, f"{text}: no match", "a browser ignores it: correct it, "
-                       "or leave it to the module")
-    parts = urllib.parse.urlsplit(urllib.parse.urljoin(answer.url, pattern[1]))
-    path, query = (getattr(urllib.parse.urlsplit(url), name) for name in ("path", "query"))
-    if not robots.matches(parts.path + "$", path) or parts.query and not robots.matches(
-            parts.query + "$", query):
-        return Finding(PROBLEM, subject, f'match="{pattern[1]}" does not match {url}',
-                       "change match, or check a page that it is for")
-    if wanted and f'"{destination}"' not in wanted[1].split():
-        return Finding(PROBLEM, subject, f"match-dest has no \"{destination}\"",
-                       f"add {destination} to match-dest, or check a URL that it is for")
-    return Finding(OK, subject, text)
-
-
-def check_lifetime(answer):
-    seconds = response.lifetime(answer.response)
-    if not seconds:
-        return Finding(PROBLEM, "lifetime", "a browser may not keep the dictionary" if seconds == 0
-                       else "nothing says for how long the dictionary may be kept", MAX_AGE)
-    seen = f"a browser keeps the dictionary for {seconds / DAY:,.1f} days"
-    return Finding(OK, "lifetime", seen) if seconds >= DAY else Finding(
-        ADVICE, "lifetime", seen, "visitors who come back later fetch it again: " + MAX_AGE)
-
-
-def could_save(dictionary, page):
-    """Whether a difference would be far smaller than what was sent."""
-    body = page.body_or_none()
-    with dictionaries.Dcz(dictionary) as coding:
-        return body is None or coding.size(body) < WORTH_MOST * len(page.response.body)
-
-
-def check_difference(answer, page, dictionary, plain):
-    """What came of a request that names the dictionary; `plain` as in check_coding()."""
-    coding, body = answer.coding(), answer.response.body
-    if not coding and body.startswith(tuple(dictionaries.HEADS.values())):
-        return check_coding("difference", answer, plain, "")
-    if coding not in dictionaries.HEADS:
-        seen = f"with the dictionary the page comes as {coding or 'identity'} all the same"
-        if not could_save(dictionary, page):
-            return Finding(ADVICE, "difference", seen, "the page shares too little with the "
-                           "dictionary: make one that is more like it")
-        if coding:
-            return Finding(ADVICE, "difference", seen, "a busy server may prefer that coding for "
-                           "now: the note elastic-dictionary in httpd's log is `outdone` then. "
-                           "Otherwise a CDN must let Available-Dictionary, and dcb and dcz in "
-                           "Accept-Encoding through: " + ASK_ORIGIN)
-        return Finding(PROBLEM, "difference", seen, "the note elastic-dictionary in httpd's log "
-                       "says why; " + ASK_ORIGIN)
-    try:
-        decoded = answer.body(dictionary)
-        if plain is not None and decoded != plain:
-            raise ValueError("decodes to another page than comes without a dictionary")
-    except ValueError as problem:
-        return Finding(PROBLEM, "difference", f"{coding}: {problem}", HONOUR_VARY)
-    return Finding(OK, "difference", f"{coding}, {len(body):,} bytes instead of "
-                   f"{len(page.response.body):,} ({page.coding() or 'identity'})")
-
-
-def check_vary(answers):
-    """That every answer of the page names what it depends on."""
-    lacking = {}
-    for which, answer in answers.items():
-        found = response.directives(answer.response.values("vary"))
-        missing = [] if "*" in found else [name for name in ("Accept-Encoding",
-                                                             "Available-Dictionary")
-                                           if name.lower() not in found]
-        if missing:
-            lacking.setdefault(", ".join(missing), []).append(which)
-    if not lacking:
-        return Finding(OK, "Vary", "names Accept-Encoding and Available-Dictionary on all answers")
-    seen = "; ".join(f"{missing} is missing {' and '.join(which)}"
-                     for missing, which in lacking.items())
-    is_kept = any(may_share(answer.response) for answer in answers.values())
-    return Finding(PROBLEM if is_kept else ADVICE, "Vary", seen, "a shared cache would give one "
-                   "answer to all browsers: let it through from httpd, or Header merge Vary "
-                   '"Accept-Encoding, Available-Dictionary"')
-
-
-def may_share(answer):
-    return not {"private", "no-store"} & response.directives(answer.values("cache-control"))
-
-
-def check_others(answers):
-    """That browsers get no coding that they did not ask for: {which: (answer, codings)}."""
-    for which, (answer, codings) in answers.items():
-        if answer.coding() not in codings:
-            return Finding(PROBLEM, "other browsers", f"{which} get {answer.coding()}",
-                           "a cache in front does not honour Vary: correct it, or send pages with "
-                           "Cache-Control: private")
-    return Finding(OK, "other browsers", "get codings that they know")
-
-
-def check_caches(page):
-    text = ", ".join(page.response.values("cache-control"))
-    if not may_share(page.response):
-        return Finding(OK, "shared caches", f"keep no page: Cache-Control: {text}")
-    if response.lifetime(page.response) is None and "s-maxage" not in text:
-        return Finding(ADVICE, "shared caches", "nothing says for how long they may keep the page",
-                       "say it: Cache-Control: no-cache, private or max-age")
-    return Finding(OK, "shared caches", f"keep an answer for each coding and dictionary: {text}")
-
-
-def check_front(answer):
-    seen = [f"{name}: {value}" for name in IN_FRONT for value in answer.response.values(name)]
-    if not seen:
-        return Finding(OK, "in front", "no cache or CDN that says so")
-    is_cloudflare = any(name.startswith("cf-") for name, _ in answer.response.fields)
-    return Finding(ADVICE, "in front", "; ".join(seen), "if the difference does not come: "
-                   + ("turn shared dictionaries (passthrough) on in Cloudflare" if is_cloudflare
-                      else "let the fields of RFC 9842 and dcb, dcz through"))
-
-
-def examine_difference(browser, page, plainly, dictionary, plain):
-    """The page for who has the dictionary, its content and its id, and for who has not."""
-    content, identifier = dictionary
-
-    def ask(content):
-        more = {"Dictionary_ID": identifier[1]} if identifier else {}
-        return browser.ask(page.url, browser.codings,
-                           Available_Dictionary=dictionaries.field(content), **more)
-
-    found, other = ask(content), ask(secrets.token_bytes(32))
-    yield check_difference(found, page, content, plain)
-    yield check_others({"those without codings": (plainly, ("", "identity")),
-                        "those without a dictionary": (browser.ask(page.url), CODINGS),
-                        "those with another dictionary": (other, CODINGS)})
-    yield check_vary({"without a dictionary": page, "with it": found, "with another": other})
-
-
-def examine_dictionary(browser, url, page, destination):
-    """The dictionary of a page. Returns its content and id, None where it is of no use."""
-    answer = browser.ask_dictionary(url, page.url)
-    yield check_status("dictionary", answer)
-    if answer.response.status != 200:
-        return None
-    yield check_use(answer, page.url, destination)
-    content = browser.ask_dictionary(url, page.url, "identity").body_or_none()
-    yield check_coding("dictionary coding", answer, content,
-                       "a dictionary must be the same for everyone, each time: make it a file")
-    yield check_lifetime(answer)
-    use = answer.response.values("use-as-dictionary")
-    return (content, IDENTIFIER.search(", ".join(use))) if use and content else None
-
-
-def examine(browser, url):
+def examine(reach, url):
     """All findings, until one leaves nothing to ask for."""
-    page = browser.ask(url)
-    yield check_secure(page)
-    yield check_status("page", page)
-    if page.response.status != 200:
-        return
-    destination = DESTINATIONS.get(page.response.media_type(), "document")
-    browser.become(destination)
-    plainly, again = browser.ask(page.url, "identity"), browser.ask(page.url, "identity")
-    is_same = plainly.response.body == again.response.body and not plainly.coding()
-    plain = plainly.response.body if is_same else None
-    yield check_coding("page coding", page, plain,
-                       "look for what makes pages by Accept-Encoding; " + HONOUR_VARY)
-    named, how = link_of(page, destination)
-    if not named:
-        yield Finding(PROBLEM, "link", "the page names no dictionary", "set ElasticDictionaryFile "
-                      "or ElasticDictionaryLink, and ElasticDictionaryStore; it is for HTML with "
-                      "the status 200")
-        return
-    yield Finding(OK, "link", f"{how}: {named}")
-    if sources.origin(named) != sources.origin(page.url):
-        yield Finding(PROBLEM, "same origin", f"the dictionary is at {named}", "serve it where the "
-                      "page is: it is for URLs of its own origin only")
-        return
-    dictionary = yield from examine_dictionary(browser, named, page, destination)
-    if dictionary:
-        yield from examine_difference(browser, page, plainly, dictionary, plain)
-    yield check_caches(page)
-    yield check_front(page)
-
-
-def address(text):
-    """(host, port or 0)."""
-    try:
-        parts = urllib.parse.urlsplit("//" + text)
-        if parts.hostname and not parts.path:
-            return parts.hostname, parts.port or 0
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"'{text}': give an address, with a port if need be")
-
-
-def add_arguments(parser):
-    parser.add_argument("url", type=arguments.url, metavar="URL",
-                        help="a page, or a file that is a dictionary for its next release")
-    parser.add_argument("--cafile", metavar="FILE",
-                        help="certificates of authorities to trust, in place of the system's")
-    parser.add_argument("--resolve", type=address, metavar="ADDRESS[:PORT]",
-                        help="ask this address for the URL's host: the origin past a CDN, or one "
-                             "server of many")
-
-
-def findings(url, context, resolve):
-    """Those of examine(), and why it ended early."""
-    found = []
-    try:
-        for finding in examine(Browser(context, resolve), url):
-            found.append(finding)
-    except (failure.Failed, sources.Unusable, ValueError) as problem:
-        return found, str(problem)
-    return found, ""
+    found, one = [], Examination(Browser(reach, CHECKED), url)
+    for subject, question in (("https", one.https), ("in front", one.in_front), ("page", one.whole),
+                              ("link", one.named), ("dictionary", one.dictionary),
+                              ("difference", one.difference), ("Vary", one.vary)):
+        try:
+            found.append(Finding(OK, subject, question()))
+        except Fault as fault:
+            found.append(Finding(fault.verdict, subject, str(fault), fault.change))
+            if fault.verdict == PROBLEM and subject in ("page", "link", "dictionary"):
+                break
+    return found
 
 
 def run(args):
-    context = ssl.create_default_context(cafile=args.cafile)
-    found, problem = unprivileged.call(findings, args.url, context, args.resolve, seconds=SECONDS)
+    host, port = args.resolve or ("", 0)
+    context = ssl.create_default_context(cafile=args.cafile or None)
+    reach = exchange.Reach((host,) if host else (), context, port)
+    found = unprivileged.call(examine, reach, args.url, seconds=CHECKED)
     if args.cafile:
         found.append(Finding(ADVICE, "certificate", "--cafile: authorities of your own",
                              "Chromium uses no dictionary under a certificate that it does not "
@@ -409,8 +277,6 @@ def run(args):
     for verdict, subject, seen, change in found:
         change = f". Change: {change}" if change else ""
         print(report.plain(f"{verdict:<8} {subject:<18} {seen}{change}"))
-    if problem:
-        raise failure.Failed(problem)
     verdicts = [verdict for verdict, *_ in found]
     print(f"{verdicts.count(PROBLEM)} problems, {verdicts.count(ADVICE)} pieces of advice")
     return int(PROBLEM in verdicts)

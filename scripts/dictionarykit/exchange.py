@@ -1,23 +1,145 @@
-"""One request and its response: over in a bounded time, of a bounded size, whatever is sent."""
+"""URLs; one request and its response, over in a bounded time, of a bounded size, whatever is sent;
+and what the response says of itself: whether a public dictionary may have it, or why not."""
 
+import contextlib
+import email.utils
+import encodings.idna  # pylint: disable=unused-import  # a child may not be able to read it
 import http.client
 import io
+import re
 import socket
 import ssl
 import time
+import types
 import typing
 import urllib.parse
 
-from dictionarykit import response, sources
-
 EXCHANGE = 20  # seconds
 HEAD_MOST = 256 << 10  # bytes of header, interim responses, chunk heads and trailers
+INTERIM_MOST = 20  # responses
+PAGE_MOST = 1 << 20  # bytes; larger pages are rare, and have their own way to be fast
 BODY_MOST = 64 << 20  # bytes, of what comes compressed, too
 REDIRECTS = (301, 302, 303, 307, 308)
+EPOCH = "Thu, 01 Jan 1970 00:00:00 GMT"
+TYPES = ("text/html", "application/xhtml+xml")
+
+ORIGIN_PORTS = {"http": 80, "https": 443}
+HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?\Z|[0-9a-f:.]*:[0-9a-f:.]*\Z")
+LINK = re.compile(r'<([^<>]*)>((?:[^"<,]|"(?:[^"\\]|\\.)*")*)')
+LINK_REL = re.compile(r';\s*rel\s*=\s*"?([^";,]*)', re.I)
 
 
-class Refused(Exception):
-    """Why there is no response."""
+class Failed(Exception):
+    """The command ends with the exit status 1; the text says why, and what to do."""
+
+
+class Refused(Failed):
+    """Why one URL is of no use."""
+
+
+def origin(url):
+    """(scheme, host, port); Refused where it is no URL of http or https, or names a user."""
+    if not url.isprintable():
+        raise Refused("a URL has no control characters")
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port, host = parts.port, (parts.hostname or "")
+        host = host and host.encode("idna").decode()
+    except ValueError as problem:  # UnicodeError is one
+        raise Refused(f"{url}: {problem}") from None
+    if parts.scheme not in ORIGIN_PORTS or not HOST.match(host):
+        raise Refused(f"{url}: an http or https URL is needed")
+    if "@" in parts.netloc:
+        raise Refused("give the URL without a name or password of a user")
+    return parts.scheme, host, port or ORIGIN_PORTS[parts.scheme]
+
+
+def host_field(url):
+    """The host of a URL, with its port if that is not the scheme's."""
+    scheme, host, port = origin(url)
+    name = f"[{host}]" if ":" in host else host
+    return name if port == ORIGIN_PORTS[scheme] else f"{name}:{port}"
+
+
+def target_of(url):
+    """Path and query."""
+    parts = urllib.parse.urlsplit(url)
+    return (parts.path or "/") + ("?" + parts.query if parts.query else "")
+
+
+def directives(fields):
+    """The names in Cache-Control. A comma within quotes only adds names that mean nothing."""
+    return {part.partition("=")[0].strip().lower() for field in fields for part in field.split(",")}
+
+
+class Response(typing.NamedTuple):
+    status: int
+    fields: tuple  # of (name in lower case, value)
+    body: bytes
+
+    def values(self, name):
+        return [value for field, value in self.fields if field == name]
+
+    def head(self):
+        """Bytes of the header in HTTP/1.1."""
+        return len("HTTP/1.1 200 OK\r\n\r\n") + sum(len(name) + len(value) + 4
+                                                    for name, value in self.fields)
+
+    def media_type(self):
+        return "".join(self.values("content-type")[:1]).partition(";")[0].strip().lower()
+
+    def coding(self):
+        return ", ".join(self.values("content-encoding")).strip().lower()
+
+    def links(self):
+        """The URLs of dictionaries in Link (RFC 8288)."""
+        found = []
+        for url, parameters in LINK.findall(", ".join(self.values("link"))):
+            rel = LINK_REL.search(re.sub(r'title\s*=\s*"[^"]*"', "", parameters))
+            if rel and "compression-dictionary" in rel[1].lower().split():
+                found.append(url)
+        return found
+
+    def lifetime(self):
+        """For how many seconds from now a browser may keep it; None: nothing says so."""
+        control = self.values("cache-control")
+        if directives(control) & {"no-store", "no-cache"}:
+            return 0
+        age = re.search(r"(?i)\bmax-age\s{0,9}=\s{0,9}\"?([0-9]{1,10})", ",".join(control))
+        if not age and not self.values("expires"):
+            return None
+        since = "".join(self.values("age")[:1])
+        since = int(since) if re.fullmatch("[0-9]{1,10}", since) else 0
+        if age:
+            return max(int(age[1]) - since, 0)
+        try:
+            until, sent = (email.utils.parsedate_to_datetime((self.values(name) or [EPOCH])[0])
+                           .timestamp() for name in ("expires", "date"))
+        except (TypeError, ValueError, OverflowError):
+            return 0
+        return max(int(until - sent) - since, 0)
+
+    def header_refusal(self, options=None):
+        """Why a response, a redirect for instance, is for one visitor only; None: nothing says so.
+        `options`: state.Options, of what the operator accepts."""
+        cookies = [field.partition("=")[0].strip() for field in self.values("set-cookie")]
+        others = [name for name in cookies if not options or name not in options.accept_cookie]
+        if others:
+            return "sets the cookie " + ", ".join(others)
+        control = directives(self.values("cache-control"))
+        found = [name for name in ("private", "no-store") if name in control]
+        return f"is {found[0]}" if found and not (options and options.accept_private) else None
+
+    def refusal(self, options):
+        """Why a page is refused; None: it is not."""
+        reason = self.header_refusal(options)
+        if self.status != 200 or reason:
+            return reason if self.status == 200 else f"has the status {self.status}"
+        if self.media_type() not in TYPES:
+            return "has the type " + (self.media_type() or "(none)")
+        if self.coding():
+            return "is encoded, though not asked for"
+        return None if self.body else "is empty"
 
 
 class Reach(typing.NamedTuple):
@@ -26,119 +148,69 @@ class Reach(typing.NamedTuple):
     addresses: tuple = ()  # tried in this order; none: what the name leads to
     context: object = None  # of TLS
     port: int = 0  # instead of the site's own
+    scheme: str = ""  # likewise
     fields: dict = {}  # that each request has
     proof: tuple = ()  # the field, (name, value), that each response has to have
 
 
-class Stream(io.RawIOBase):
-    """What a socket receives until a moment, so many bytes at most."""
-
-    def __init__(self, sock, until, most):
-        super().__init__()
-        self.sock, self.until, self.left = sock, until, most
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        seconds = self.until - time.monotonic()
-        if seconds <= 0:
-            raise Refused("came too slowly")
-        if self.left <= 0:
-            raise Refused("is too large")
-        self.sock.settimeout(seconds)
-        count = self.sock.recv_into(buffer)
-        self.left -= count
-        return count
-
-
-class Received(io.BufferedReader):
-    """What http.client wants of a socket; it stays open for the response after an interim one."""
-
-    def makefile(self, _):
-        return self
-
-    def close(self):
-        pass
-
-
-def target_of(url):
-    """Path and query, as they go over the wire."""
-    parts = urllib.parse.urlsplit(url)
-    text = (parts.path or "/") + ("?" + parts.query if parts.query else "")
-    return urllib.parse.quote(text, safe="%/:=&?~#+!$,;'@()*[]|")
-
-
-def connect(origin, reach, until):
-    scheme, host, port = origin
-    problem = None
-    for address in reach.addresses or (host,):
-        try:
-            sock = socket.create_connection((address, reach.port or port),
-                                            max(until - time.monotonic(), 0.1))
-            break
-        except OSError as found:
-            problem = problem or found
-    else:
-        raise problem
-    if scheme != "https":
-        return sock
-    try:
-        context = reach.context or ssl.create_default_context()
-        return context.wrap_socket(sock, server_hostname=host)
-    except BaseException:
-        sock.close()
-        raise
-
-
-def request_of(url, fields):
-    head = [f"GET {target_of(url)} HTTP/1.1", f"Host: {sources.host_field(url)}",
-            "Connection: close", *(f"{name}: {value}" for name, value in fields.items())]
-    return "\r\n".join([*head, "", ""]).encode("ascii")
-
-
-def read_body(answer, most):
-    body = bytearray()
-    while True:
-        piece = answer.read1(1 << 16)
-        if not piece:
-            break
-        body += piece
-        if len(body) > most:
-            raise Refused(f"has more than {most} bytes")
-    if answer.length:
-        raise Refused("breaks off")
-    return bytes(body)
-
-
 def talk(sock, url, fields, most, until):
-    sock.settimeout(max(until - time.monotonic(), 0.1))
-    sock.sendall(request_of(url, fields))
-    received = Received(Stream(sock, until, most + HEAD_MOST))
-    while True:
-        answer = http.client.HTTPResponse(received)
-        answer.begin()
-        if not 100 < answer.status < 200:
-            found = tuple((name.lower(), value) for name, value in answer.getheaders())
-            return response.Response(answer.status, found, read_body(answer, most))
+    target = urllib.parse.quote(target_of(url), safe="%/:=&?~#+!$,;'@()*[]|")
+    head = [f"GET {target} HTTP/1.1", f"Host: {host_field(url)}", "Connection: close",
+            *(f"{name}: {value}" for name, value in fields.items()), "", ""]
+    sock.sendall("\r\n".join(head).encode("ascii"))
+    piece, whole = True, bytearray()
+    while piece:  # the other side closes
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        sock.settimeout(left)
+        piece = b""
+        with contextlib.suppress(ConnectionResetError):
+            piece = sock.recv(1 << 16)
+        whole += piece
+        if len(whole) > most + HEAD_MOST:
+            raise Refused("is too large")
+    received = types.SimpleNamespace(makefile=lambda _, file=io.BytesIO(whole): file)
+    answers = []  # which would close what was received
+    while len(answers) <= INTERIM_MOST and (not answers or 100 < answers[-1].status < 200):
+        answers.append(http.client.HTTPResponse(received))
+        answers[-1].begin()
+    status, fields, body = answers[-1].status, answers[-1].getheaders(), answers[-1].read()
+    if len(body) > most:
+        raise Refused(f"has more than {most} bytes")
+    return Response(status, tuple((name.lower(), value) for name, value in fields), body)
 
 
 def get(url, reach, fields, most, seconds=EXCHANGE):
     """The response; Refused where there is none in this time, or its body has more bytes."""
-    until = time.monotonic() + min(seconds, EXCHANGE)
+    until, (scheme, host, port) = time.monotonic() + min(seconds, EXCHANGE), origin(url)
+    *others, last = reach.addresses or (host,)
     try:
-        with connect(sources.origin(url), reach, until) as sock:
+        with contextlib.ExitStack() as stack:
+            sock, port = None, reach.port or port
+            for address in others:
+                with contextlib.suppress(OSError):
+                    sock = sock or socket.create_connection((address, port), EXCHANGE / 4)
+            sock = stack.enter_context(sock or socket.create_connection(
+                (last, port), max(until - time.monotonic(), 0.1)))
+            sock.settimeout(max(until - time.monotonic(), 0.1))
+            if (reach.scheme or scheme) == "https":
+                sock = stack.enter_context((reach.context or ssl.create_default_context())
+                                           .wrap_socket(sock, server_hostname=host))
             answer = talk(sock, url, {**fields, **reach.fields}, most, until)
     except ssl.SSLError as problem:
         reason = getattr(problem, "verify_message", "") or problem.reason or str(problem)
         raise Refused(f"no connection: {reason}") from None
+    except http.client.IncompleteRead:
+        raise Refused("breaks off") from None
     except TimeoutError:
         raise Refused("came too slowly") from None
     except (OSError, http.client.HTTPException, ValueError) as problem:
         raise Refused(f"no response: {problem or type(problem).__name__}") from None
     if reach.proof and reach.proof not in answer.fields:
-        raise Refused("what responds does not take the visitor for a stranger: httpd itself has to "
-                      "do the site's TLS, with mod_elastic and without a proxy in front")
+        raise Refused("what responds does not take the visitor for a stranger: it is no httpd with "
+                      "mod_elastic, or a proxy is in front. Name the place where httpd itself "
+                      "responds with --origin, such as --origin http://127.0.0.1:8080")
     return answer._replace(fields=tuple(one for one in answer.fields if one != reach.proof))
 
 
@@ -149,10 +221,10 @@ def redirect_of(url, answer):
         return None
     try:
         found = urllib.parse.urljoin(url, places[0]).partition("#")[0]
-        origin = sources.origin(found)
-    except (ValueError, sources.Unusable):
+        new = origin(found)
+    except (ValueError, Refused):
         raise Refused("leads to what is no URL") from None
-    old = sources.origin(url)
-    if origin != old and (old[0], origin[0], origin[1:]) != ("http", "https", (old[1], 443)):
+    old = origin(url)
+    if new != old and (old[0], new[0], new[1:]) != ("http", "https", (old[1], 443)):
         raise Refused(f"leads to another site, {found}")
     return found

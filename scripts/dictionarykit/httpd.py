@@ -1,19 +1,32 @@
-"""The httpd of this machine: where its configuration is, what it says of itself, its reload."""
+"""The httpd of this machine: where its configuration is, what it says of itself, its reload, and a
+visitor whom it takes for a stranger."""
 
+import contextlib
+import fcntl
+import fnmatch
+import hashlib
 import os
 import re
+import secrets
 import shlex
 import shutil
+import signal
 import subprocess
 
-from dictionarykit import configuration, failure, sources, state
+from dictionarykit import exchange, state
+from dictionarykit.exchange import Failed
 
+CONF = "elastic-dictionary"  # the name of the configuration, without .conf
 PROGRAMS = ("apache2ctl", "apachectl", "httpd")
 FOLDERS = ("/etc/apache2", "/etc/httpd")
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"  # where a shell of sudo may not look
 TIMEOUT = 60
 LOOPBACK = ("127.0.0.1", "::1")
+NAMES = ("ServerName", "ServerAlias", "ServerAliasPattern")
 EVERYWHERE = ("*", "_default_", "0.0.0.0", "[::]", "::")
+
+VISITOR, FIELD = "elastic.visitor", "Elastic-Visitor"  # src/httpd/request/request.h
+FRESH = 300  # seconds after which the file is touched; httpd takes it for 900
 
 
 def path_of(program):
@@ -28,19 +41,18 @@ class Httpd:
         self.command = shlex.split(command) if command else [
             path for path in map(path_of, PROGRAMS) if path][:1]
         if not self.command:
-            raise failure.Failed("httpd was not found: name its apachectl with --apachectl")
+            raise Failed("httpd was not found: name its apachectl with --apachectl")
         state.check_secure(path_of(self.command[0]) or self.command[0])
         folder = folder or os.environ.get("APACHE_CONFDIR") or next(
             filter(os.path.isdir, FOLDERS), FOLDERS[0])
         self.folder = os.path.realpath(folder)
-        self.environ = {**os.environ, "APACHE_CONFDIR": self.folder}
         self.is_debian = os.path.isdir(os.path.join(self.folder, "conf-available"))
         if not self.is_debian and not os.path.isdir(os.path.join(self.folder, "conf.d")):
-            raise failure.Failed(f"{self.folder} has neither conf-available nor conf.d: name the "
-                                 "folder with --confdir")
+            raise Failed(f"{self.folder} has neither conf-available nor conf.d: name the folder "
+                         "with --confdir")
 
     def path(self, place):
-        return os.path.join(self.folder, place, configuration.NAME + ".conf")
+        return os.path.join(self.folder, place, CONF + ".conf")
 
     def conf_of(self):
         """The file for the configuration."""
@@ -51,48 +63,42 @@ class Httpd:
         return os.path.exists(self.path("conf-enabled" if self.is_debian else "conf.d"))
 
     def run(self, *words):
-        """(whether it went well, what was said)."""
+        """What was said; Failed where it did not go well."""
         try:
-            done = subprocess.run(words, env=self.environ, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  errors="replace", timeout=TIMEOUT, check=False)
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return False, str(problem)
-        return done.returncode == 0, done.stdout.strip()
-
-    def ask(self, *words):
-        good, said = self.run(*self.command, *words)
-        if not good:
-            raise failure.Failed(f"{' '.join([*self.command, *words])} fails:\n{said}")
-        return said
+            return subprocess.run(words, env={**os.environ, "APACHE_CONFDIR": self.folder},
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, errors="replace",
+                                  timeout=TIMEOUT, check=True).stdout.strip()
+        except (OSError, subprocess.SubprocessError) as problem:
+            said = getattr(problem, "stdout", None) or problem
+            raise Failed(f"{' '.join(words)} fails:\n{said}") from None
 
     def configtest(self):
-        self.ask("-t")
+        self.run(*self.command, "-t")
 
     def reload(self):
         """Gracefully. Where none runs, this would start one."""
         if not self.is_running():
-            raise failure.Failed("httpd does not run")
-        self.ask("-k", "graceful")
+            raise Failed("httpd does not run")
+        self.run(*self.command, "-k", "graceful")
 
     def switch(self, on):
         """Has Debian's httpd read the file, or not any more."""
         link = self.path("conf-enabled")
-        if not self.is_debian or (on and os.path.exists(link)):
+        if not self.is_debian:
             return
-        program = path_of("a2enconf" if on else "a2disconf") or "a2enconf"
-        if on or os.path.lexists(link) or os.path.lexists(self.conf_of()):
-            good, said = self.run(program, "-q", *([] if on else ["-f", "-p"]), configuration.NAME)
-            if on and not good:
-                raise failure.Failed(f"{program} {configuration.NAME} fails:\n{said}")
-        if not on and os.path.lexists(link):
-            os.unlink(link)
+        if on and not os.path.exists(link):
+            self.run(path_of("a2enconf") or "a2enconf", "-q", CONF)
+        elif not on and (os.path.lexists(link) or os.path.lexists(self.conf_of())):
+            with contextlib.suppress(Failed):
+                self.run(path_of("a2disconf") or "a2disconf", "-q", "-f", "-p", CONF)
+            state.remove(link)
 
     def is_running(self):
-        said = self.ask("-t", "-D", "DUMP_RUN_CFG")
+        said = self.run(*self.command, "-t", "-D", "DUMP_RUN_CFG")
         found = re.search('(?m)^PidFile: "(.*)"', said)
         if not found:
-            raise failure.Failed(f"httpd does not say its PidFile:\n{said}")
+            raise Failed(f"httpd does not say its PidFile:\n{said}")
         try:
             with open(found[1], encoding="ascii") as file:
                 os.kill(int(file.read()), 0)
@@ -105,13 +111,13 @@ class Httpd:
     def dump(self):
         """[{key: values}]: what is in force, of the server and of each virtual host."""
         found = [{}]
-        for line in self.ask("-t", "-D", "DUMP_ELASTIC").splitlines():
+        for line in self.run(*self.command, "-t", "-D", "DUMP_ELASTIC").splitlines():
             key, _, value = line.partition(":")
             if key == "VirtualHost":
                 found.append({})
             found[-1].setdefault(key, []).append(value.strip())
         if "RunDirectory" not in found[0]:
-            raise failure.Failed("httpd does not load mod_elastic, or an old one")
+            raise Failed("httpd does not load mod_elastic, or an old one")
         return found
 
     def user(self):
@@ -125,17 +131,61 @@ class Httpd:
     def run_folder(self):
         return self.dump()[0]["RunDirectory"][0]
 
-    def served(self):
-        """The paths of ElasticDictionaryFile that are served."""
-        files = [line.split("\t") for host in self.dump() for line in
-                 host.get("ElasticDictionaryFile", ())]
-        return {path for path, url, *_ in files if url}
+    def serves(self, path):
+        """Whether it serves a file by ElasticDictionaryFile."""
+        files = [line.split("\t") for host in self.dump()
+                 for line in host.get("ElasticDictionaryFile", ())]
+        return any(line[0] == path and line[1] for line in files)
 
     def addresses(self, url):
-        """At which this machine may ask for the site."""
-        port, found = sources.origin(url)[2], []
-        for address in " ".join(one.get("VirtualHost", [""])[0] for one in self.dump()).split():
-            name, _, number = address.rpartition(":")
-            if number == str(port):
-                found += LOOPBACK if name in EVERYWHERE else [name.strip("[]")]
-        return tuple(dict.fromkeys(found)) or LOOPBACK
+        """At which the virtual host that visitors of the site get responds to this machine. For an
+        address of their own httpd takes virtual hosts of that address alone, whatever their names.
+        Failed where several may be meant: one of them may be for insiders."""
+        _, host, port = exchange.origin(url)
+        places = {}  # {address, or "" for all others: virtual hosts}
+        for one in self.dump():
+            for place in set(one.get("VirtualHost", [""])[0].split()):
+                name, _, number = place.rpartition(":")
+                if number == str(port):
+                    places.setdefault("" if name in EVERYWHERE else name.strip("[]"), []).append(one)
+        named = {place: one for place, hosts in places.items() for one in reversed(hosts)
+                 if any(fnmatch.fnmatchcase(host, name.lower()) for key in NAMES
+                        for names in one.get(key, ()) for name in names.split())}
+        named = named or {place: hosts[0] for place, hosts in places.items()}
+        if len({tuple(one["DefinedAt"]) for one in named.values()}) > 1:
+            raise Failed(f"{host} is several virtual hosts, by addresses "
+                         f"({', '.join(place or 'all others' for place in named)}): name that of "
+                         f"visitors with --origin, such as --origin https://192.0.2.1:{port}")
+        found = [one for place in named for one in ([place] if place else LOOPBACK)
+                 if place or one not in places]
+        if not found and places:
+            raise Failed(f"{host} has no address at which it responds to this machine: name one "
+                         f"with --origin, such as --origin https://192.0.2.1:{port}")
+        return tuple(found) or LOOPBACK
+
+
+@contextlib.contextmanager
+def stranger(server, reach):
+    """How the site is reached by a visitor whom httpd takes for one from elsewhere, so that access
+    rules, rewrites and applications show what strangers see. The token counts while this process
+    lives, and has the file locked."""
+    def sha256(text):
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    path, token = os.path.join(server.run_folder(), VISITOR), secrets.token_hex(32)
+    try:
+        state.replace(path, f"elastic-visitor 1\nsha256 {sha256(token)}\n".encode())
+        file = open(path, "r+b")
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as problem:
+        raise Failed(f"{path}: {problem.strerror}: another elastic-dictionary may be at "
+                     "work") from None
+    signal.signal(signal.SIGALRM, lambda *_: os.utime(path))
+    signal.setitimer(signal.ITIMER_REAL, FRESH, FRESH)
+    try:
+        yield reach._replace(fields={**reach.fields, FIELD: token},
+                             proof=(FIELD.lower(), sha256("taken " + token)))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        state.remove(path)
+        file.close()

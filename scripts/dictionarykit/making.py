@@ -1,131 +1,183 @@
-"""What is done without privileges: pages are fetched, dictionaries tried on them."""
+"""Pages -> dictionaries to try, what a reader gets with each on pages held back, and the best. This
+is done without privileges."""
 
+import collections
+import hashlib
+import math
 import typing
-import urllib.parse
 
-from dictionarykit import (candidates, exchange, failure, judge, pieces, report, response, robots,
-                           sources, versioned, visit)
+from codeckit import dictionaries
+from dictionarykit import exchange, report, sources, visit
+from dictionarykit.exchange import Failed
+from precompresskit import encoders
 
-BYTES_MOST = 64 << 20  # of all pages
+CUT = b"\x01"  # as training leaves pieces without
+KB = 1024
+TRAINED_SIZES = tuple(part * KB << bits for bits in range(1, 12) for part in (2, 3))  # 4 KB, 6 ...
+# A dictionary that is trained of less than this times its size is mostly a copy of its pages.
+TRAINING_LEAST = 3
+SEARCH_LEVEL = 3  # takes half as long, and finds the same pages
 
-
-class Order(typing.NamedTuple):
-    """Which pages, and how they are asked for."""
-
-    site: str
-    reach: exchange.Reach
-    accepted: response.Accepted
-    most: int  # pages
-    rate: float
-    seconds: float
-    urls: list = []  # of these; or
-    sitemap: str = ""
-    before: list = []  # pages of the dictionary in force, which are looked at first
+# What a response with brotli has in its header beside what it has without: Content-Encoding. One
+# with a dictionary has more in Vary.
+HEAD_CODED = len("Content-Encoding: br\r\n")
+HEAD_DIFFERENCE = len("Content-Encoding: dcz\r\n, Available-Dictionary, Sec-Fetch-Site")
 
 
-def read_robots(visitor, site):
-    """RFC 9309 §2.3.1: what is not there allows everything, what cannot be had nothing."""
-    url = urllib.parse.urljoin(site, "/robots.txt")
-    try:
-        answer = visitor.follow(url, visit.PAGE_MOST, redirects=robots.REDIRECTS_MOST)[1]
-    except exchange.Refused as problem:
-        raise failure.Failed(f"{url}: {problem}") from None
-    if answer.status == 200:
-        return robots.parse(answer.body.decode("utf-8", "replace"), visit.AGENT)
-    if answer.status >= 500 or answer.status < 400:
-        raise failure.Failed(f"{url}: has the status {answer.status}, which forbids everything")
-    return robots.EVERYTHING
+class Candidate(typing.NamedTuple):
+    """A dictionary, and what it makes of the pages held back."""
+
+    name: str
+    content: bytes
+    urls: tuple = ()  # of the pages that it is made of
+    transfer: int = 0  # bytes in which it goes out
+    sizes: tuple = ()  # bytes of each page, by dcz
+
+    @property
+    def page(self):
+        """Bytes of a page, on average."""
+        return sum(self.sizes) / len(self.sizes)
 
 
-def of_sitemaps(visitor, sitemaps):
-    """URLs of pages; none where there is no sitemap."""
-    pages = []
-    for sitemap in sitemaps:
-        try:
-            pages += sources.collect_sitemap(sitemap, visitor.fetch)
-        except sources.Unusable:
+Parts = collections.namedtuple("Parts", ("held",  # for the judgement: no dictionary has seen them
+                                         "probes",  # tell which of the choices are typical
+                                         "choices"))
+
+
+def split(pages):
+    """By the URL's hash, so that neighbours come apart, and a page stays where it was next time."""
+    ordered = sorted(pages, key=lambda page: hashlib.sha256(page.url.encode()).digest())
+    return Parts(ordered[0::4], ordered[1::4],
+                 [page for at, page in enumerate(ordered) if at % 4 > 1])
+
+
+def join(choices, probes, nbytes_most):
+    """Dictionaries of one page, of two, four and so on, each with the pages of the one before.
+
+    The next page is the one that makes most of the difference for the probes. It goes in front:
+    what is nearer to the end is found with fewer bytes, and the most typical page is the first.
+    What a page saves is taken to become less as others join, so that most need not be tried again.
+    """
+    content, urls, left = b"", (), sum(len(page.body) for page in probes)
+    hopes = {page: math.inf for page in choices if len(page.body) <= nbytes_most}
+    while hopes:
+        page = max(hopes, key=hopes.get)
+        if len(page.body) + len(content) > nbytes_most:
+            del hopes[page]
             continue
-    return sources.unique(pages)
+        with dictionaries.Dcz(page.body + content, SEARCH_LEVEL) as dictionary:
+            size = sum(dictionary.size(probe.body) for probe in probes)
+        hopes[page] = left - size
+        if hopes[page] < max(hopes.values()):
+            continue
+        if hopes.pop(page) <= 0:
+            break
+        content, left, urls = page.body + content, size, (*urls, page.url)
+        if len(urls) & (len(urls) - 1) == 0:
+            yield Candidate("1 page" if len(urls) == 1 else f"{len(urls)} pages", content, urls)
+    if len(urls) & (len(urls) - 1):
+        yield Candidate(f"{len(urls)} pages", content, urls)
 
 
-def choose(order, visitor):
-    """URLs to visit; None: links are to be followed."""
-    if order.urls:
-        return sources.unique(order.urls)
-    if order.sitemap:
-        return sources.collect_sitemap(order.sitemap, visitor.fetch)
-    known = visitor.robots.sitemaps[:sources.SITEMAPS_MOST] or [
-        urllib.parse.urljoin(order.site, "/sitemap.xml")]
-    found = of_sitemaps(visitor, known)
-    return found if len(found) >= candidates.PAGES_LEAST else None
+def train(pages, nbytes_most):
+    """Trained ones of several sizes."""
+    bodies, urls = [page.body for page in pages], tuple(page.url for page in pages)
+    total = sum(map(len, bodies))
+    for size in TRAINED_SIZES:
+        if size > nbytes_most or size * TRAINING_LEAST > total:
+            break
+        content = dictionaries.train(bodies, size)
+        if content:
+            yield Candidate(f"trained, {size // KB} KB", content, urls)
 
 
-def is_allowed(visitor, url):
-    """So that of a sitemap as many pages are taken as are wanted; others are refused by name."""
-    try:
-        return sources.origin(url) == visitor.origin and visitor.robots.allow(url)
-    except sources.Unusable:
-        return False
+def make(parts, nbytes_most):
+    """All of them, and trained ones before the most typical page: it has the text that pages have
+    in common in its order, they what only some pages have."""
+    joined = list(join(parts.choices, parts.probes, nbytes_most))
+    trained = list(train(parts.choices + parts.probes, nbytes_most))
+    yield from joined
+    yield from trained
+    for one in trained if joined else ():
+        content = one.content + joined[0].content
+        if len(content) <= nbytes_most:
+            yield Candidate(f"{one.name}, 1 page", content, one.urls)
 
 
-def first_visit(order, visitor):
-    urls = choose(order, visitor)
-    if urls is None:
-        return visit.crawl(visitor, [order.site, *order.before], order.accepted, order.most)
-    good = {url: None for url in urls if is_allowed(visitor, url)}
-    bad = [url for url in urls if url not in good][:report.LINES_MOST + 1]
-    # A page that the operator does not list any more is not looked at.
-    before = [] if order.urls else order.before[:order.most]
-    others = [url for url in good if url not in set(before)]
-    chosen = before + sources.spread(others, order.most - len(before))
-    return visit.visit(visitor, chosen + bad, order.accepted)
+def sent(content):
+    """A dictionary as it goes out: httpd takes it from the file beside it."""
+    return dictionaries.brotli(content, 11, encoders.brotli_window(len(content)))
 
 
-def within(pages):
-    """As many as are read in the memory that there is for them."""
-    total, found = 0, []
-    for page in pages:
-        total += len(page.whole)
-        if total <= BYTES_MOST:
-            found.append(page)
-    return found
+def judge(candidate, pages):
+    """With the heads of responses."""
+    content = candidate.content
+    with dictionaries.Dcz(content) as dictionary:
+        sizes = [page.head + HEAD_DIFFERENCE + dictionary.size(page.whole) for page in pages]
+    return candidate._replace(transfer=len(sent(content)), sizes=sizes)
 
 
-def fetch(order):
-    """{"pages", "refused"}: each page was fetched twice, and has what both have in common."""
-    visitor = visit.Visitor(sources.origin(order.site), order.rate, order.seconds / 2, order.reach)
-    visitor.robots = read_robots(visitor, order.site)
-    visitor.pause = max(visitor.pause, visitor.robots.delay)
-    pages, refused = first_visit(order, visitor)
-    visitor.until = visitor.clock() + order.seconds
-    pages, others = visit.again(visitor, within(pages), order.accepted)
-    return {"pages": pages, "refused": list({**refused, **others}.items())}
+def baseline(pages):
+    """Without a dictionary, with brotli 5."""
+    return Candidate("none", b"", sizes=[
+        page.head + HEAD_CODED + dictionaries.brotli_size(page.whole) for page in pages])
 
 
-def figures_of(one, without):
-    """As state.Figures."""
-    return {"page": without.page, "page_with": one.page, "transfer": one.transfer,
-            "dictionary": len(one.content)}
+def best(judged, without, pages):
+    """The one with which so many pages of a reader take the fewest bytes; None: there is none."""
+    return min(judged, default=None, key=lambda one: report.reader(
+        without.page, one.page, one.transfer, pages))
 
 
-def train(order, pages, largest, spread, previous=None):
-    """{"content", "urls", "said", "figures", "held", "rules", "unruled", "previous", "is_gone"}.
-    The decision is for a reader of `spread` pages; `previous` is the dictionary in force."""
-    parts = candidates.split(pages)
-    without = judge.baseline(parts.held)
-    judged = [judge.judge(candidate, parts.held)
-              for candidate in candidates.make(parts, largest << 10)]
-    best = judge.best(judged, without, spread)
-    if not best:
-        raise failure.Failed("the pages have nothing in common")
-    text = pieces.Text(pages)
-    best = judge.judge(candidates.Candidate(best.name, text.cut(best.content), best.urls),
-                       parts.held)
-    old = previous and judge.judge(candidates.Candidate("the one in force", previous), parts.held)
-    visitor = visit.Visitor(sources.origin(order.site), order.rate, order.seconds, order.reach)
-    rules, unruled = versioned.find(visitor, pages)
-    return {"content": best.content, "urls": best.urls, "held": [page.url for page in parts.held],
+class Text:
+    """What is on pages, by their tokens: whole ones, or in the midst of one."""
+
+    def __init__(self, pages):
+        self.known = {token for page in pages for token in visit.tokens(page.body)}
+        self.whole = b"\0".join(self.known)
+
+    def has(self, piece):
+        return piece in self.known or piece in self.whole
+
+    def cut(self, content):
+        """With CUT between what stands together on no page."""
+        made = []
+        for token in visit.tokens(content):
+            while not self.has(token):
+                size, most = 1, len(token)  # of a beginning that is there, and that is not
+                while most - size > 1:
+                    middle = (size + most) // 2
+                    size, most = (middle, most) if self.has(token[:middle]) else (size, middle)
+                made.append(token[:size] + CUT)
+                token = token[size:]
+            made.append(token)
+        return b"".join(made)
+
+    def lacks(self, content):
+        """Whether a dictionary, cut before, has a piece that is on none of the pages."""
+        return not all(self.has(token) for part in content.split(CUT)
+                       for token in visit.tokens(part))
+
+
+def make_best(order, pages, previous=None):
+    """The best one, with the values of state.Figures, and what of it stays with the pages;
+    `previous` is the dictionary in force."""
+    def figures_of(one):
+        return [without.page, one.page, one.transfer, len(one.content)]
+
+    parts, options = split(pages), order.options
+    without = baseline(parts.held)
+    judged = [judge(candidate, parts.held) for candidate in make(parts, options.largest << 10)]
+    found = best(judged, without, options.spread)
+    if not found:
+        raise Failed("the pages have nothing in common")
+    text = Text(pages)
+    found = judge(Candidate(found.name, text.cut(found.content), found.urls), parts.held)
+    old = previous and judge(Candidate("the one in force", previous), parts.held)
+    visitor = visit.Visitor(exchange.origin(order.site), options.rate, options.time, order.reach)
+    good, unruled = sources.find_versioned(visitor, pages)
+    return {"content": found.content, "urls": found.urls, "held": [page.url for page in parts.held],
             "said": report.candidates(judged, without, old),
-            "figures": figures_of(best, without), "rules": rules, "unruled": unruled,
-            "previous": figures_of(old, without) if old else None,
+            "figures": figures_of(found), "versioned": good, "unruled": unruled,
+            "previous": figures_of(old) if old else None,
             "is_gone": bool(previous) and text.lacks(previous)}

@@ -1,9 +1,8 @@
-"""The tables, and what of the network may be shown."""
+"""What a reader gets, the tables of it, and what of the network may be shown."""
 
 import re
-import urllib.parse
 
-from dictionarykit import judge
+from dictionarykit import exchange
 
 LINES_MOST = 40  # pages that a table lists
 
@@ -27,6 +26,24 @@ class Screen:
         return getattr(self.stream, name)
 
 
+def reader(page, page_with, transfer, pages):
+    """Bytes of so many pages that one reader gets, the dictionary's own counted: the first one
+    names it, and is as it was."""
+    return page + (pages - 1) * page_with + transfer
+
+
+def gain(figures, pages):
+    """The part of these bytes that the dictionary saves; less than 0: they become more."""
+    return 1 - reader(figures.page, figures.page_with, figures.transfer, pages) / (
+        pages * figures.page)
+
+
+def pays_from(page, page_with, transfer):
+    """The page of a reader from which on it has saved bytes; None: it never does."""
+    each = page - page_with
+    return None if each <= 0 else int(transfer / each) + 2
+
+
 def table(rows):
     """Lines of text: the first column to the left, the others to the right."""
     texts = [[cell if isinstance(cell, str) else f"{cell:,.0f}" for cell in row] for row in rows]
@@ -35,12 +52,6 @@ def table(rows):
         [cells[0].ljust(widths[0])]
         + [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:])]).rstrip()
         for cells in texts)
-
-
-def path_of(url):
-    parts = urllib.parse.urlsplit(url)
-    text = plain((parts.path or "/") + ("?" + parts.query if parts.query else ""))
-    return text if len(text) <= 60 else text[:28] + "..." + text[-29:]
 
 
 def refusals(refused):
@@ -59,7 +70,7 @@ def candidates(judged, without, old=None):
     for one in shown + ([old] if old else []):
         rows.append([one.name, len(one.content), one.transfer, one.page,
                      f"{one.page / without.page:.3f}",
-                     str(judge.pays_from(without.page, one.page, one.transfer) or "never")])
+                     str(pays_from(without.page, one.page, one.transfer) or "never")])
     return table(rows)
 
 
@@ -67,7 +78,9 @@ def pages(taken):
     """Those of which a dictionary is made, and how much of each is left out."""
     rows = [["page", "bytes", "left out"]]
     for page in taken:
-        rows.append([path_of(page.url), len(page.whole), len(page.whole) - len(page.body)])
+        path = plain(exchange.target_of(page.url))
+        rows.append([path if len(path) <= 60 else path[:28] + "..." + path[-29:],
+                     len(page.whole), len(page.whole) - len(page.body)])
     return table(rows)
 
 
@@ -76,14 +89,13 @@ def change(share):
     return f"{abs(100 * share):.1f} % {'less' if share >= 0 else 'more'}"
 
 
-def verdict(figures, pages):
+def verdict(figures, count):
     """What a reader of so many pages gets; figures as state.Figures."""
     each = figures.page, figures.page_with, figures.transfer
-    whole, saved = judge.reader(*each, pages), judge.gain(*each, pages)
-    since = judge.pays_from(*each)
-    return (f"A reader of {pages} pages gets {whole:,.0f} bytes with the dictionary, its own "
-            f"{figures.transfer:,} counted,\nand {pages * figures.page:,.0f} without (brotli 5): "
-            f"{change(saved)}. Each page after the first takes\n"
+    since = pays_from(*each)
+    return (f"A reader of {count} pages gets {reader(*each, count):,.0f} bytes with the "
+            f"dictionary, its own {figures.transfer:,} counted,\nand {count * figures.page:,.0f} "
+            f"without (brotli 5): {change(gain(figures, count))}. Each page after the first takes\n"
             f"{change(1 - figures.page_with / figures.page)}. "
             + (f"From page {since} on the dictionary has paid for itself." if since
                else "The dictionary never pays for itself."))

@@ -1,20 +1,23 @@
-"""Which URLs to visit: from a file, a sitemap, or links."""
+"""Which URLs to visit: of a file, a sitemap, a page's markup, as robots.txt allows (RFC 9309); and
+scripts and styles with a version in theirs: each release is the dictionary of the next."""
 
-import encodings.idna  # pylint: disable=unused-import  # a child may not be able to read it
+import contextlib
+import html.parser
+import io
 import re
+import typing
 import urllib.parse
-import xml.parsers.expat
 import zlib
+from xml.etree import ElementTree
+
+from dictionarykit import exchange
+from dictionarykit.exchange import Refused
 
 # Sitemaps hold 50,000 URLs at most (sitemaps.org), and an index as many sitemaps.
 SITEMAP_MOST = 50 << 20  # bytes, uncompressed
 URLS_MOST = 50_000
 SITEMAPS_MOST = 20  # that an index leads to
 DEPTH_MOST = 8  # of elements
-PIECE = 1 << 16
-
-ORIGIN_PORTS = {"http": 80, "https": 443}
-HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?\Z|[0-9a-f:.]*:[0-9a-f:.]*\Z")
 
 # Applications that have no other URLs: MediaWiki, WordPress, DokuWiki. Links of theirs that do
 # something have further arguments.
@@ -22,33 +25,30 @@ PAGE_QUERIES = ("id", "p", "page", "page_id", "title")
 NO_PAGE = re.compile(r"\.(?!html?$|php\d?$|aspx?$|jsp$|xhtml$|cgi$)[a-z][a-z0-9]{1,4}$",
                      re.IGNORECASE)
 
+ROBOTS_MOST = 500 << 10  # §2.5
+REDIRECTS_MOST = 5  # §2.3.1.2
+DELAY = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,3})?\Z")
+DELAY_MOST = 60  # seconds; who wants more of them wants no visitor
+UNRESERVED = re.compile(r"[A-Za-z0-9._~-]\Z")
 
-class Unusable(Exception):
-    """No URLs can be had from what was given; the text says why."""
+DESTINATIONS = {"js": "script", "mjs": "script", "css": "style"}
+TYPES = {"script": ("text/javascript", "application/javascript", "application/x-javascript"),
+         "style": ("text/css",)}
 
+NAME = re.compile(r"(?P<stem>.+?)(?P<end>(?:\.(?:min|chunk|bundle|prod))*\.(?P<kind>js|mjs|css))\Z")
+# What a version looks like at a stem's end: numbers with dots; hexadecimal digits, as webpack and
+# hugo have them; eight characters of vite, which are no words.
+NUMBERS = re.compile(r"(?P<before>.*?[A-Za-z].*?[-._]v?)(?P<version>\d+(?:\.\d+)+)\Z")
+DIGITS = re.compile(r"(?P<before>.*[A-Za-z0-9].*[-._])(?P<version>[0-9a-f]{6,64})\Z")
+MIXED = re.compile(r"(?P<before>.*[A-Za-z].*[-.])(?P<version>[A-Za-z0-9_-]{8})\Z")
+WORDS = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+|[-_][a-z]+)*\Z")
+NAME_MOST = 200  # characters, which bounds the time of these expressions
 
-def origin(url):
-    """(scheme, host, port); Unusable where it is no URL of http or https, or names a user."""
-    if not url.isprintable():
-        raise Unusable("a URL has no control characters")
-    try:
-        parts = urllib.parse.urlsplit(url)
-        port = parts.port
-        host = (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
-    except ValueError as problem:  # UnicodeError is one
-        raise Unusable(f"{url}: {problem}") from None
-    if parts.scheme not in ORIGIN_PORTS or not HOST.match(host):
-        raise Unusable(f"{url}: an http or https URL is needed")
-    if "@" in parts.netloc:
-        raise Unusable("give the URL without a name or password of a user")
-    return parts.scheme, host, port or ORIGIN_PORTS[parts.scheme]
+QUERY = re.compile(r"(?P<name>v|ver|version|rev|h|hash|digest)=[\w.~-]+\Z", re.ASCII)
+# Of a path with %XX the configuration has another form than the URL.
+PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_@~,=-][A-Za-z0-9._@~,=-]*)+\Z")
 
-
-def host_field(url):
-    """The host of a URL, with its port if that is not the scheme's."""
-    scheme, host, port = origin(url)
-    name = f"[{host}]" if ":" in host else host
-    return name if port == ORIGIN_PORTS[scheme] else f"{name}:{port}"
+FILES_MOST = 40  # that are looked at; pages of a site load the same ones
 
 
 def unique(urls):
@@ -69,53 +69,29 @@ def spread(urls, count):
     return [urls[number * len(urls) // count] for number in range(count)]
 
 
-def pieces(body):
-    """A sitemap's text, of which a .gz file has no more than a sitemap may have."""
-    if not body.startswith(b"\x1f\x8b"):
-        yield body
-        return
-    decoder, total = zlib.decompressobj(31), 0
-    while not decoder.eof and total < SITEMAP_MOST and body:
-        piece = decoder.decompress(body, PIECE)
-        body = decoder.unconsumed_tail
-        total += len(piece)
-        yield piece
-
-
-class Enough(Exception):
-    """No more of a sitemap is read."""
-
-
 class Sitemap:
     """The <loc>s of a sitemap, read until it ends or is broken."""
 
     def __init__(self, body):
-        self.path, self.text = [], ""
-        self.pages, self.sitemaps = [], []
-        parser = xml.parsers.expat.ParserCreate()
-        parser.StartElementHandler, parser.EndElementHandler = self.begin, self.end
-        parser.CharacterDataHandler = self.characters
-        parser.StartDoctypeDeclHandler = self.begin  # entities may grow without bounds
-        try:
-            for piece in pieces(body):
-                parser.Parse(piece)
-        except (xml.parsers.expat.ExpatError, zlib.error, Enough):
-            pass
-
-    def begin(self, name, *more):
-        if len(more) > 1 or len(self.path) == DEPTH_MOST or len(self.pages) == URLS_MOST:
-            raise Enough
-        self.path.append(name.rpartition(":")[2])
-        self.text = ""
-
-    def characters(self, text):
-        if self.path[-1] == "loc" and len(self.text) < PIECE:
-            self.text += text
-
-    def end(self, _):
-        kind = {"url": self.pages, "sitemap": self.sitemaps}.get("".join(self.path[-2:-1]))
-        if self.path.pop() == "loc" and kind is not None:
-            kind.append(self.text.strip())
+        self.pages, self.sitemaps, above = [], [], []
+        kinds = {"url": self.pages, "sitemap": self.sitemaps}
+        with contextlib.suppress(ElementTree.ParseError, zlib.error, ValueError, LookupError):
+            if body.startswith(b"\x1f\x8b"):
+                body = zlib.decompressobj(31).decompress(body, SITEMAP_MOST)
+            if b"<!DOCTYPE" in body:  # whose entities may grow without bounds
+                return
+            for event, element in ElementTree.iterparse(io.BytesIO(body), ("start", "end")):
+                if event == "start":
+                    above.append(element)
+                    if len(above) > DEPTH_MOST or len(self.pages) == URLS_MOST:
+                        return
+                    continue
+                above.pop()
+                parent = above[-1] if above else element
+                kind, name = (one.tag.rpartition("}")[2] for one in (parent, element))
+                if name == "loc" and kind in kinds:
+                    kinds[kind].append((element.text or "").strip())
+                parent.clear()  # what was read needs no memory
 
 
 def collect_sitemap(url, fetch):
@@ -124,12 +100,10 @@ def collect_sitemap(url, fetch):
     first = Sitemap(fetch(url))
     pages = first.pages
     for sitemap in first.sitemaps[:SITEMAPS_MOST]:
-        try:
+        with contextlib.suppress(Refused):
             pages += Sitemap(fetch(sitemap)).pages
-        except Unusable:
-            continue
     if not pages:
-        raise Unusable(f"{url}: no <loc> of a page is in it")
+        raise Refused(f"{url}: no <loc> of a page is in it")
     return unique(pages)
 
 
@@ -139,3 +113,173 @@ def is_page(url):
     name, equals, _ = parts.query.partition("=")
     is_query = not parts.query or (equals and "&" not in parts.query and name in PAGE_QUERIES)
     return bool(is_query) and not NO_PAGE.search(parts.path)
+
+
+class Markup(html.parser.HTMLParser):
+    """What of a page's markup matters: URLs of links, of what it loads, and of dictionaries,
+    without fragments, in their order. The parser is not closed: what never ends, it would read once
+    more for each tag that begins in it."""
+
+    def __init__(self, url, body):
+        super().__init__()
+        self.base, self.has_base = url, False
+        self.links, self.loaded, self.dictionaries = [], [], []
+        with contextlib.suppress(AssertionError, ValueError):  # what it read before counts
+            self.feed(body.decode("utf-8", "replace"))
+
+    def add(self, found, target):
+        with contextlib.suppress(ValueError, Refused):
+            url = urllib.parse.urljoin(self.base, (target or "").strip()).partition("#")[0]
+            exchange.origin(url)
+            found += [url] if target else []
+
+    def handle_starttag(self, tag, attrs):
+        values = {name: value or "" for name, value in reversed(attrs)}
+        rel, href = values.get("rel", "").lower().split(), values.get("href")
+        if tag == "a" and "nofollow" not in rel:
+            self.add(self.links, href)
+        elif tag == "script":
+            self.add(self.loaded, values.get("src"))
+        elif tag == "link":
+            preloads = "preload" in rel and values.get("as", "").lower() in ("script", "style")
+            if preloads or {"stylesheet", "modulepreload"} & set(rel):
+                self.add(self.loaded, href)
+            elif "compression-dictionary" in rel:
+                self.add(self.dictionaries, href)
+        elif tag == "base" and href and not self.has_base:
+            found = []
+            self.add(found, href)
+            self.base, self.has_base = (found or [self.base])[0], True
+
+
+def normal(text):
+    """With what may go either way, as itself or as %XX, in one form (§2.2.2)."""
+    def one(found):
+        character = chr(int(found[1], 16))
+        return character if UNRESERVED.match(character) else found[0].upper()
+
+    whole = urllib.parse.quote(text, safe="".join(map(chr, range(33, 127))))
+    return re.sub("%([0-9A-Fa-f]{2})", one, whole)
+
+
+def matches(pattern, path):
+    """Whether the path begins with the pattern, of which * is any text, and a $ ends it. In a time
+    that grows with both lengths only."""
+    is_whole = pattern.endswith("$")
+    first, *others = pattern.removesuffix("$").split("*")
+    if not path.startswith(first):
+        return False
+    if not others:
+        return not is_whole or path == first
+    at = len(first)
+    last = others.pop() if is_whole else ""
+    for part in others:
+        found = path.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return not is_whole or len(path) - len(last) >= at and path.endswith(last)
+
+
+class Robots(typing.NamedTuple):
+    rules: list  # of (pattern, whether it allows)
+    delay: float = 0  # seconds between two requests
+    sitemaps: list = []
+
+    def allow(self, url):
+        """The longest pattern decides; of equals the one that allows (§2.2.2)."""
+        path = normal(exchange.target_of(url))
+        found = [(len(pattern), allows) for pattern, allows in self.rules if matches(pattern, path)]
+        return max(found, default=(0, True))[1]
+
+
+EVERYTHING = Robots([])
+
+
+def parse_robots(text, agent):
+    """Of all groups for the agent, or else of those for *."""
+    groups, delays, sitemaps = {}, {}, []
+    names, is_head = set(), False
+    for line in text[:ROBOTS_MOST].splitlines():
+        name, colon, value = line.partition("#")[0].partition(":")
+        name, value = name.strip().lower(), value.strip()
+        if not colon:
+            continue
+        if name == "sitemap":
+            sitemaps.append(value)
+        elif name == "user-agent":
+            names = (names if is_head else set()) | {value.lower()} & {agent, "*"}
+            is_head = True
+            groups.update({one: groups.get(one, []) for one in names})
+        else:
+            is_head = False
+            for one in names:
+                if name in ("allow", "disallow") and value:
+                    groups[one].append((normal(value), name == "allow"))
+                elif name == "crawl-delay" and DELAY.match(value):
+                    delays[one] = min(float(value), DELAY_MOST)
+    which = agent if agent in groups else "*"
+    return Robots(groups.get(which, []), delays.get(which, 0), sitemaps)
+
+
+class Rule(typing.NamedTuple):
+    """Of a versioned file."""
+
+    location: str  # regular expression of the paths
+    match: str
+    dest: str
+
+
+def rule_of(url):
+    """The rule for a URL of a script or a style; None where no version is in it."""
+    parts = urllib.parse.urlsplit(url)
+    folder, slash, name = parts.path.rpartition("/")
+    found = NAME.match(name[:NAME_MOST + 1])
+    if not found or len(name) > NAME_MOST or not PLAIN_PATH.match(parts.path):
+        return None
+    dest = DESTINATIONS[found["kind"]]
+    query = QUERY.match(parts.query)
+    if query:
+        return Rule(f"^{re.escape(parts.path)}$", f"{parts.path}?{query['name']}=*", dest)
+    for kind, required in ((NUMBERS, ""), (DIGITS, r"\d"), (MIXED, "[A-Z]")):
+        version = None if parts.query else kind.match(found["stem"])
+        if not version or not re.search(required, version["version"]) or (
+                kind is MIXED and WORDS.match(version["version"])):
+            continue
+        begin, size = folder + slash + version["before"], len(version["version"])
+        pattern = {NUMBERS: r"[0-9]+(\.[0-9]+)+", DIGITS: f"[0-9a-f]{{{size}}}",
+                   MIXED: "[A-Za-z0-9_-]{8}"}[kind]
+        return Rule(f"^{re.escape(begin)}{pattern}{re.escape(found['end'])}$",
+                          f"{begin}*{found['end']}", dest)
+    return None
+
+
+def reason_against(visitor, url, dest):
+    """Why a file is left out; "": it is not."""
+    try:
+        answer = visitor.ask(url, exchange.PAGE_MOST)
+    except Refused as problem:
+        return str(problem)
+    if answer.status != 200 or answer.media_type() not in TYPES[dest]:
+        return f"has the status {answer.status} and the type {answer.media_type()}"
+    reason = answer.header_refusal()
+    if reason or exchange.directives(answer.values("vary")) & {"cookie", "authorization", "*"}:
+        return reason or "varies by visitor"
+    return "" if answer.lifetime() else "has no Cache-Control: max-age"
+
+
+def find_versioned(visitor, pages):
+    """(URLs of versioned files that may have a rule, [(URL, why it has none)])."""
+    good, refused, seen = [], [], set()
+    for page in pages:
+        for url in Markup(page.url, page.body).loaded:
+            rule = rule_of(url) if exchange.origin(url) == visitor.origin else None
+            if not rule or rule.match in seen or len(seen) == FILES_MOST:
+                continue
+            seen.add(rule.match)
+            reason = reason_against(visitor, url, rule.dest)
+            if reason:
+                refused.append((url, reason))
+            else:
+                good.append(url)
+    return good, refused

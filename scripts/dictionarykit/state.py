@@ -1,23 +1,77 @@
-"""What is known of the sites that have a dictionary, as typed values, and its folder."""
+"""What is known of the sites that have a dictionary, as typed values; httpd's configuration, which
+is made of it alone; files that are written as a whole, and their folder."""
 
+import contextlib
 import dataclasses
 import fcntl
+import hashlib
 import json
 import os
+import pathlib
 import re
 import stat
 import time
 import types
 import typing
 
-from dictionarykit import failure, files, sources
+from dictionarykit import exchange, sources
+from dictionarykit.exchange import Failed, Refused
 
 VERSION = 1
 FOLDER = "/var/lib/elastic-dictionary"
 FILE, LOCK = "state.json", "lock"
 WAIT_MOST = 900  # seconds for another command; the crawl of a renewal takes minutes
+NAME = re.compile(r"site-[0-9a-f]{32}\.dict\Z")
 # What would end a quoted argument of the configuration.
 UNQUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
+
+HEAD = ("# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` "
+        "removes it.")
+# With its port, so that no other origin of the host has a part in it, such as that of plain http.
+SITE = 'ElasticDictionaryFile "{}" match="/*" match-dest="document" host="{}"'
+VERSIONED = """\
+<LocationMatch "{rule.location}">
+    ElasticDictionary match="{rule.match}" match-dest="{rule.dest}"
+</LocationMatch>"""
+
+
+def name_of(content):
+    """A name never gets another content."""
+    return f"site-{hashlib.sha256(content).hexdigest()[:32]}.dict"
+
+
+def read_file(path):
+    """None: it is not there."""
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        return file.read()
+    return None
+
+
+def temporary_of(path):
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.new")
+
+
+def replace(path, content, mode=0o644):
+    """Writes a file as a whole; what cannot be written is named."""
+    # Of one name, so that what a killed process leaves behind is overwritten by the next.
+    temporary = temporary_of(path)
+    try:
+        remove(temporary)
+        with open(temporary, "xb", opener=lambda *given: os.open(*given, mode=0o600)) as file:
+            file.write(content)
+            os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, path) from None
+    finally:
+        remove(temporary)
+
+
+def remove(path):
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 @dataclasses.dataclass
@@ -34,6 +88,7 @@ class Options:
     largest: int = 512
     spread: int = 20
     cafile: str = ""
+    origin: str = ""
 
 
 @dataclasses.dataclass
@@ -47,15 +102,6 @@ class Figures:
 
 
 @dataclasses.dataclass
-class Rule:
-    """Of a versioned file."""
-
-    location: str  # regular expression of the paths
-    match: str
-    dest: str
-
-
-@dataclasses.dataclass
 class Site:
     url: str
     dictionary: str  # the file's name
@@ -63,22 +109,19 @@ class Site:
     options: Options
     figures: Figures
     pages: list[str]  # URLs of those that it is made of
-    rules: list[Rule]
+    versioned: list[str]  # URLs of files with a version, which have a rule each
     renewed_at: int = 0
     renewed: str = ""  # how the last renewal went
 
     @property
     def host_port(self):
-        _, host, port = sources.origin(self.url)
+        _, host, port = exchange.origin(self.url)
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def check(self):
-        sources.origin(self.url)
-        if not files.NAME.match(self.dictionary):
+        exchange.origin(self.url)
+        if not NAME.match(self.dictionary):
             raise ValueError(f"{self.dictionary}: no name of a dictionary")
-        for rule in self.rules:
-            if any(UNQUOTED.search(text.replace("\\", "")) for text in dataclasses.astuple(rule)):
-                raise ValueError("a rule cannot be quoted")
 
 
 @dataclasses.dataclass
@@ -93,14 +136,12 @@ class State:
     version: int = VERSION
 
     def check(self):
-        if self.version != VERSION:
-            raise ValueError(f"it is of version {self.version}")
-        if UNQUOTED.search(self.store):
-            raise ValueError("the store cannot be quoted")
+        if self.version != VERSION or UNQUOTED.search(self.store):
+            raise ValueError(f"it is of version {self.version}, or its store cannot be quoted")
 
     def find(self, url):
         return next((site for site in self.sites
-                     if sources.origin(site.url) == sources.origin(url)), None)
+                     if exchange.origin(site.url) == exchange.origin(url)), None)
 
     def put(self, site):
         """Another one with this site, which has one place by its name."""
@@ -110,6 +151,18 @@ class State:
 
     def without(self, sites):
         return dataclasses.replace(self, sites=[one for one in self.sites if one not in sites])
+
+    def configuration(self, folder):
+        """One file for all sites; None: none has a dictionary."""
+        if not self.sites:
+            return None
+        lines = [HEAD, "<IfModule elastic_module>"]
+        lines += [f'ElasticDictionaryStore "{self.store}"'] if self.store else []
+        lines += [SITE.format(os.path.join(folder, site.dictionary), site.host_port)
+                  for site in self.sites]
+        rules = [VERSIONED.format(rule=rule) for site in self.sites
+                 for rule in map(sources.rule_of, site.versioned) if rule]
+        return "\n".join([*lines, *dict.fromkeys(rules), "</IfModule>", ""])
 
 
 def typed(kind, value):
@@ -124,12 +177,9 @@ def typed(kind, value):
             raise ValueError(problem) from None
         getattr(made, "check", lambda: None)()
         return made
-    if isinstance(kind, types.GenericAlias):
-        if not isinstance(value, list):
-            raise ValueError(f"{value!r:.60} is no list")
+    if type(value) is list and isinstance(kind, types.GenericAlias):
         return [typed(typing.get_args(kind)[0], one) for one in value]
-    kinds = (int, float) if kind is float else (kind,)
-    if type(value) not in kinds:
+    if type(value) not in ((int, float) if kind is float else (kind,)):
         raise ValueError(f"{value!r:.60} is no {kind.__name__}")
     return value
 
@@ -141,68 +191,48 @@ def read(path):
             return typed(State, json.load(file))
     except FileNotFoundError:
         return None
-    except (ValueError, sources.Unusable) as problem:
-        raise failure.Failed(f"{path} cannot be used: {problem}") from None
+    except (ValueError, Refused) as problem:
+        raise Failed(f"{path} cannot be used: {problem}") from None
 
 
 def write(path, state, room=0):
     """`room`: bytes that the file has more than it needs."""
     text = json.dumps(dataclasses.asdict(state), indent=1, sort_keys=True)
-    files.replace(path, text.encode() + b" " * room + b"\n", 0o600)
+    replace(path, text.encode() + b" " * room + b"\n", 0o600)
 
 
 def check_secure(path):
     """Failed where others than root, or who runs this, could change what is there: root runs
     commands that the state names, and httpd gives out what the folder has."""
-    path = os.path.realpath(path)
-    while True:
-        try:
-            found = os.stat(path)
-        except FileNotFoundError:
-            found = None
-        if found:
-            writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if found.st_uid not in (0, os.geteuid()) or writable and not (
-                    found.st_mode & stat.S_ISVTX):
-                raise failure.Failed(f"{path} may be changed by others than root: take another "
-                                     "one, or change its owner and mode")
-        if path == "/":
-            return
-        path = os.path.dirname(path)
-
-
-def _open_lock(path):
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as problem:
-        raise failure.Failed(f"{path} cannot be written: {problem.strerror}") from None
-
-
-def _take(handle, folder, until):
-    said = False
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise failure.Failed(f"another elastic-dictionary works on {folder} still; nothing "
-                                     "was changed") from None
-        if not said:
-            print(f"Waiting for another elastic-dictionary, which works on {folder} ...",
-                  flush=True)
-        said = True
-        time.sleep(0.1)
+    whole = pathlib.Path(os.path.realpath(path))
+    for part in filter(os.path.exists, (whole, *whole.parents)):
+        found = part.stat()
+        writable = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
+        if found.st_uid not in (0, os.geteuid()) or writable:
+            raise Failed(f"{part} may be changed by others than root: take another one, or change "
+                         "its owner and mode")
 
 
 def lock(folder, seconds=WAIT_MOST):
     """Waits until no other process changes the folder; none does before this one ends."""
-    path = os.path.join(folder, LOCK)
-    handle, until = None, time.monotonic() + seconds
-    # Who had it may have taken away what was waited for.
-    while os.path.isdir(folder) and (handle is None or not os.path.exists(path)
-                                     or not os.path.samestat(os.stat(path), os.fstat(handle))):
-        if handle is not None:
-            os.close(handle)
-        handle = _open_lock(path)
-        _take(handle, folder, until)
+    path, until, said = os.path.join(folder, LOCK), time.monotonic() + seconds, False
+    while os.path.isdir(folder):
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as problem:
+            raise Failed(f"{path} cannot be written: {problem.strerror}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who had it may have taken away what was waited for.
+            if os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(handle)):
+                return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise Failed(f"another elastic-dictionary works on {folder} still; nothing was "
+                             "changed") from None
+            if not said:
+                print(f"Waiting for another elastic-dictionary, which works on {folder} ...",
+                      flush=True)
+            said = True
+            time.sleep(0.1)
+        os.close(handle)

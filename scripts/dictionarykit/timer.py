@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import sys
 
-from dictionarykit import files, httpd, state
+from dictionarykit import httpd, state
 
 UNIT = "elastic-dictionary.timer"
 SYSTEMD = "/run/systemd/system"  # is there where systemd runs
@@ -16,7 +16,6 @@ CRON_LINE = """\
 # Once a week, by elastic-dictionary enable; `elastic-dictionary disable` removes this file.
 {minute} {hour} * * {day} root [ ! -x {program} ] || {program} renew >/dev/null
 """
-
 NONE = "Renew it yourself once a week: elastic-dictionary renew"
 
 
@@ -30,13 +29,6 @@ def systemctl(*words):
                           check=False).returncode == 0
 
 
-def cron_line():
-    """At an hour of this machine's own."""
-    number = int.from_bytes(os.uname().nodename.encode()[-4:].rjust(4, b"\0"), "big")
-    return CRON_LINE.format(minute=number % 60, hour=1 + number // 60 % 5, day=number // 300 % 7,
-                            program=shlex.quote(os.path.realpath(sys.argv[0])))
-
-
 def turn_on(folder):
     """What was done. Only for the folder where `renew` looks by itself."""
     if folder != state.FOLDER or os.geteuid() != 0:
@@ -44,17 +36,21 @@ def turn_on(folder):
     if systemctl("enable", "--now"):
         return f"It is renewed once a week, by systemd's {UNIT}."
     path = os.path.join(CRON, CRON_FILE)
-    if os.path.isdir(CRON) and not os.path.isdir(SYSTEMD):
-        files.replace(path, cron_line().encode())
-        return f"It is renewed once a week, by {path}."
-    return NONE
+    if not os.path.isdir(CRON) or os.path.isdir(SYSTEMD):
+        return NONE
+    # At an hour of this machine's own.
+    number = int.from_bytes(os.uname().nodename.encode()[-4:].rjust(4, b"\0"), "big")
+    state.replace(path, CRON_LINE.format(
+        minute=number % 60, hour=1 + number // 60 % 5, day=number // 300 % 7,
+        program=shlex.quote(os.path.realpath(sys.argv[0]))).encode())
+    return f"It is renewed once a week, by {path}."
 
 
 def turn_off(folder):
     if folder == state.FOLDER and os.geteuid() == 0:
         systemctl("disable", "--now")
         systemctl("clean", "--what=state")  # when it last fired
-        files.remove(os.path.join(CRON, CRON_FILE))
+        state.remove(os.path.join(CRON, CRON_FILE))
 
 
 def status():

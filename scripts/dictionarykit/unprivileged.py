@@ -9,7 +9,8 @@ import resource
 import signal
 import sys
 
-from dictionarykit import failure, report, sources
+from dictionarykit import report
+from dictionarykit.exchange import Failed
 
 USER = "nobody"
 MEMORY = 2 << 30  # bytes of a child's addresses
@@ -23,31 +24,21 @@ def packed(value):
     raise TypeError(type(value).__name__)
 
 
-def unpacked(pairs):
-    return base64.b64decode(pairs["base64"]) if list(pairs) == ["base64"] else pairs
-
-
-def drop(uid):
-    """Root is given up for good, with its groups."""
-    if os.geteuid() == 0:
-        user = pwd.getpwnam(USER) if uid is None else pwd.getpwuid(uid)
-        os.setgroups([])
-        os.setgid(user.pw_gid)
-        os.setuid(user.pw_uid)
-    os.chdir("/")
-
-
 def answer(function, arguments, uid):
-    """What the child sends."""
+    """What the child sends. Root is given up for good, with its groups."""
     try:
-        drop(uid)
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(USER) if uid is None else pwd.getpwuid(uid)
+            os.setgroups([])
+            os.setgid(user.pw_gid)
+            os.setuid(user.pw_uid)
+        os.chdir("/")
         return {"value": function(*arguments)}
-    except (failure.Failed, sources.Unusable, OSError) as problem:
-        return {"failed": str(problem)}
     except MemoryError:
         return {"failed": f"more than {MEMORY >> 20} MB of memory would be needed"}
     except Exception as problem:  # pylint: disable=broad-except
-        return {"failed": f"{type(problem).__name__}: {problem}"}
+        name = "" if isinstance(problem, (Failed, OSError)) else f"{type(problem).__name__}: "
+        return {"failed": f"{name}{problem}"}
 
 
 def child(writer, function, arguments, uid, seconds):
@@ -62,16 +53,14 @@ def child(writer, function, arguments, uid, seconds):
             file.write(json.dumps(answer(function, arguments, uid), default=packed))
         sys.stdout.flush()
         status = 0
-    except KeyboardInterrupt:
-        pass
     finally:
         os._exit(status)
 
 
 def call(function, *arguments, uid=None, seconds=SECONDS):
     """What it returns, of lists, dicts with names of our own, text, numbers and bytes; tuples come
-    as lists. Failed where it raises that, Unusable or OSError, or lives longer than these seconds.
-    `uid`: the user; None: USER."""
+    as lists. Failed where it fails, or lives longer than these seconds. `uid`: the user; None:
+    USER."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     pid = os.fork()
@@ -88,10 +77,11 @@ def call(function, *arguments, uid=None, seconds=SECONDS):
     finally:
         status = os.waitpid(pid, 0)[1]
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
-        raise failure.Failed(f"it took more than {seconds:.0f} seconds")
+        raise Failed(f"it took more than {seconds:.0f} seconds")
     if not said:
-        raise failure.Failed("the process without privileges has ended early")
-    found = json.loads(said, object_hook=unpacked)
+        raise Failed("the process without privileges has ended early")
+    found = json.loads(said, object_hook=lambda one: base64.b64decode(
+        one["base64"]) if list(one) == ["base64"] else one)
     if "failed" in found:
-        raise failure.Failed(report.plain(found["failed"]))
+        raise Failed(report.plain(found["failed"]))
     return found["value"]

@@ -13,8 +13,7 @@ import time
 import pytest
 
 from codeckit import dictionaries
-from dictionarykit import (candidates, cli, common, enable, exchange, failure, files, judge, making,
-                           pieces, renew, report, response, robots, sources, state, stranger, visit)
+from dictionarykit import cli, enable, exchange, httpd, making, report, sources, state, visit
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
@@ -50,7 +49,7 @@ ODD = {
     "/error": (500, {"Content-Type": "text/html"}, b"error"),
     "/image": (200, {"Content-Type": "image/png"}, b"png"),
     "/empty": (200, {"Content-Type": "text/html"}, b""),
-    "/large": (200, {"Content-Type": "text/html"}, bytes(visit.PAGE_MOST + 1)),
+    "/large": (200, {"Content-Type": "text/html"}, bytes(exchange.PAGE_MOST + 1)),
     "/again": (200, {"Content-Type": "text/html"}, page("/page/1")),
     "/moved": (301, {"Location": "/page/2#top"}, b""),
     "/login": (302, {"Location": "/page/3", "Set-Cookie": "sid=1"}, b""),
@@ -109,7 +108,7 @@ class Clock:
 
 def visitor_of(site, rate=1000, seconds=1000):
     clock = Clock()
-    return visit.Visitor(sources.origin(site.url), rate, seconds, exchange.Reach(), clock,
+    return visit.Visitor(exchange.origin(site.url), rate, seconds, exchange.Reach(), clock,
                          clock.sleep), clock
 
 
@@ -119,7 +118,7 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
     other = "http://localhost:1/"
     pages, refused = visit.visit(visitor, [site.url + path for path in paths] + [
         other, "https://[bad/"],
-                                 response.Accepted())
+                                 state.Options())
     assert [one.url.removeprefix(site.url) for one in pages] == ["/page/1", "/page/2",
                                                                  "/page/4?a=b c"]
     assert pages[0].body == page("/page/1")
@@ -127,7 +126,7 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
     assert reasons == {
         "/cookie": "sets the cookie sid", "/error": "has the status 500",
         "/image": "has the type image/png", "/empty": "is empty",
-        "/large": f"has more than {visit.PAGE_MOST} bytes",
+        "/large": f"has more than {exchange.PAGE_MOST} bytes",
         "/again": f"is the same as {site.url}/page/1", "/login": "sets the cookie sid",
         "/away": "leads to another site, http://elsewhere.invalid/",
         "/circle": "redirects again and again",
@@ -142,7 +141,7 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
 def test_no_faster_and_no_longer_than_allowed(site):
     visitor, clock = visitor_of(site, rate=4, seconds=1)
     urls = [f"{site.url}/page/{n}" for n in range(8)]
-    pages, refused = visit.visit(visitor, urls, response.Accepted())
+    pages, refused = visit.visit(visitor, urls, state.Options())
     assert clock.slept == [0.25] * 3 and len(pages) == 4
     assert set(refused.values()) == {"the time was over"} and len(refused) == 4
 
@@ -155,10 +154,10 @@ def pages_of(count):
 
 
 def test_each_page_is_in_one_part_and_stays_there():
-    parts = candidates.split(pages_of(12))
+    parts = making.split(pages_of(12))
     assert [len(part) for part in parts] == [3, 3, 6]
     assert sorted(sum(parts, [])) == sorted(pages_of(12))
-    assert candidates.split(pages_of(12)[::-1]) == parts
+    assert making.split(pages_of(12)[::-1]) == parts
 
 
 def decoded(frame, dictionary):
@@ -202,41 +201,41 @@ def as_pages(bodies):
 def test_the_most_typical_page_comes_first_and_stands_last():
     odd = [words(f"odd {n}", 300).encode() for n in range(3)]
     typical, probes = page("typical"), as_pages(page(n) for n in range(3))
-    made = list(candidates.join(as_pages([*odd, typical]), probes, 1 << 20))
+    made = list(making.join(as_pages([*odd, typical]), probes, 1 << 20))
     assert made[0].name == "1 page" and made[0].content == typical
     assert made[0].urls == ("https://a/3",)
     assert all(one.content.endswith(typical) for one in made)
-    assert not list(candidates.join(as_pages([typical]), probes, 100))
+    assert not list(making.join(as_pages([typical]), probes, 100))
 
 
 def test_pages_of_one_template_are_far_smaller():
-    parts = candidates.split(pages_of(16))
-    without = judge.baseline(parts.held)
-    judged_ = [judge.judge(one, parts.held) for one in candidates.make(parts, 512 << 10)]
+    parts = making.split(pages_of(16))
+    without = making.baseline(parts.held)
+    judged_ = [making.judge(one, parts.held) for one in making.make(parts, 512 << 10)]
     names = [one.name for one in judged_]
     assert {"1 page", "trained, 8 KB"} <= set(names)
-    best = judge.best(judged_, without, 100)
+    best = making.best(judged_, without, 100)
     assert best.page < 0.5 * without.page and best.urls
-    assert all(judge.reader(without.page, best.page, best.transfer, 100)
-               <= judge.reader(without.page, one.page, one.transfer, 100) for one in judged_)
+    assert all(report.reader(without.page, best.page, best.transfer, 100)
+               <= report.reader(without.page, one.page, one.transfer, 100) for one in judged_)
 
 
 def judged(name, page_, transfer):
-    return judge.Judged(name, b"", transfer, {"dcz": [page_ - 1, page_ + 1]})
+    return making.Candidate(name, b"", (), transfer, [page_ - 1, page_ + 1])
 
 
 def test_a_reader_gets_the_first_page_as_it_was_and_the_dictionary_and_heads():
-    assert judge.reader(100, 40, 500, 10) == 100 + 9 * 40 + 500
+    assert report.reader(100, 40, 500, 10) == 100 + 9 * 40 + 500
     one = visit.Page("u", b"x", b"x" * 1000, 300)
-    without = judge.baseline([one])
-    with_it = judge.judge(candidates.Candidate("c", b"x" * 100), [one])
-    assert 300 < without.page < 350 and with_it.page > 300 + judge.HEAD_DIFFERENCE
+    without = making.baseline([one])
+    with_it = making.judge(making.Candidate("c", b"x" * 100), [one])
+    assert 300 < without.page < 350 and with_it.page > 300 + making.HEAD_DIFFERENCE
 
 
 def test_from_which_page_on_a_dictionary_pays():
     # The third page: two pages saved 60 each, which is less than 150; with the fourth it is more.
-    assert judge.pays_from(100, 40, 150) == 4
-    assert judge.pays_from(100, 100, 1) is None
+    assert report.pays_from(100, 40, 150) == 4
+    assert report.pays_from(100, 100, 1) is None
 
 
 @pytest.mark.parametrize("transfer, pages, said, fine", [
@@ -252,7 +251,7 @@ def test_a_dictionary_is_refused_by_the_sum_with_its_own_bytes(transfer, pages, 
     if fine:
         enable.check_gain(figures, options)
     else:
-        with pytest.raises(failure.Failed, match=f"would get {said} .* has to save 5 %"):
+        with pytest.raises(exchange.Failed, match=f"would get {said} .* has to save 5 %"):
             enable.check_gain(figures, options)
 
 
@@ -263,11 +262,11 @@ def test_the_decision_is_for_a_reader_of_twenty_pages():
 
 
 def test_the_best_counts_its_own_transfer():
-    without = judge.Baseline([100])
+    without = judged("none", 100, 0)
     small, large = judged("small", 60, 50), judged("large", 20, 4000)
-    assert judge.best([small, large], without, 100).name == "large"
-    assert judge.best([small, large], without, 20).name == "small"
-    assert judge.best([], without, 100) is None
+    assert making.best([small, large], without, 100).name == "large"
+    assert making.best([small, large], without, 20).name == "small"
+    assert making.best([], without, 100) is None
 
 
 DAY = 24 * 3600
@@ -283,41 +282,41 @@ def made(page_, previous=100, is_gone=False):
     (97.1, 23 * DAY, "about to expire"), (120, 23 * DAY, "about to expire"),
     (97.1, -DAY, "about to expire")])  # a state of the future
 def test_a_renewal_is_better_or_due(page_, age, reason):
-    found = renew.reason_for(made(page_), age)
+    found = enable.reason_for(made(page_), age)
     assert found is reason is None or reason in found
-    assert renew.reason_for(made(page_), age, now=True)
+    assert enable.reason_for(made(page_), age, now=True)
 
 
 def test_each_piece_of_a_dictionary_can_be_looked_for_on_pages():
     pages = as_pages([b"<p>one two three<b>four<i>Kim</i>", b"<p>five six seven<b>eight"])
     content = b"two three" + b"ve six sev" + b"<p>five six seven" + b"<b>four"
-    text = pieces.Text(pages)
+    text = making.Text(pages)
     found = text.cut(content)
-    assert found.replace(pieces.CUT, b"") == content and found.count(pieces.CUT) == 1
+    assert found.replace(making.CUT, b"") == content and found.count(making.CUT) == 1
     assert not text.lacks(found)
-    assert all(pieces.Text([one]).lacks(found) for one in pages)
-    text, trained = pieces.Text(pages_of(24)), candidates.train(pages_of(24), 64 << 10)
+    assert all(making.Text([one]).lacks(found) for one in pages)
+    text, trained = making.Text(pages_of(24)), making.train(pages_of(24), 64 << 10)
     found = [text.cut(one.content) for one in trained]
     assert found and not any(map(text.lacks, found))
-    assert pieces.Text(pages_of(24)[:3]).lacks(found[-1])
+    assert making.Text(pages_of(24)[:3]).lacks(found[-1])
 
 
 def test_the_pieces_of_a_large_dictionary_are_found_soon():
     pages = as_pages(b"".join(b"<p>" + words(f"{n} {m}", 40).encode() for m in range(100))
                      for n in range(15))
     content = b"".join(page_.body[at:at + 60] for page_ in pages for at in range(5, 30_000, 600))
-    text, begin = pieces.Text(pages), time.process_time()
+    text, begin = making.Text(pages), time.process_time()
     assert not text.lacks(text.cut(content))
     assert time.process_time() - begin < 60
 
 
 def test_a_renewal_leaves_out_what_is_not_on_the_site_any_more():
-    assert "not on these pages" in renew.reason_for(made(100, is_gone=True), DAY)
+    assert "not on these pages" in enable.reason_for(made(100, is_gone=True), DAY)
     pages = as_pages(page(n) for n in range(8))
     kept = pages[0].body + pages[3].body
-    assert not pieces.Text(pages).lacks(kept)
-    assert not pieces.Text(pages).lacks(kept[7:-5])  # as training cuts it
-    assert pieces.Text(pages[:3]).lacks(kept)
+    assert not making.Text(pages).lacks(kept)
+    assert not making.Text(pages).lacks(kept[7:-5])  # as training cuts it
+    assert making.Text(pages[:3]).lacks(kept)
 
 
 # --- what two visits have in common
@@ -331,16 +330,16 @@ def test_a_renewal_leaves_out_what_is_not_on_the_site_any_more():
     (b"<i>1<b>a<b>c<b>d<i>2", b"<i>3<b>d<b>a<b>c<i>4", b"<b>a<b>c"),
     (b"<p>a", b"<p>a<p>b", b"<p>a"), (b"x", b"y", b""), (b"", b"y", b"")])
 def test_what_differs_is_left_out(first, second, same):
-    assert common.common(first, second) == same
+    assert visit.common(first, second) == same
 
 
 def test_a_page_that_is_another_one_each_time_is_left_out(site):
     visitor, _ = visitor_of(site)
     pages, _ = visit.visit(visitor, [site.url + "/page/1", site.url + "/page/2"],
-                           response.Accepted())
+                           state.Options())
     ODD["/page/2"] = (200, {"Content-Type": "text/html"}, b"<p>" + words("other", 300).encode())
     try:
-        found, refused = visit.again(visitor, pages, response.Accepted())
+        found, refused = visit.again(visitor, pages, state.Options())
     finally:
         del ODD["/page/2"]
     assert [page_.url for page_ in found] == [site.url + "/page/1"]
@@ -351,9 +350,9 @@ def test_a_page_that_is_another_one_each_time_is_left_out(site):
 
 
 def test_a_dictionary_is_named_by_its_hash(tmp_path):
-    name = files.name_of(page(1))
-    assert files.NAME.match(name) and name[5:37] == hashlib.sha256(page(1)).hexdigest()[:32]
-    files.replace(str(tmp_path / name), page(1))
+    name = state.name_of(page(1))
+    assert state.NAME.match(name) and name[5:37] == hashlib.sha256(page(1)).hexdigest()[:32]
+    state.replace(str(tmp_path / name), page(1))
     assert (tmp_path / name).stat().st_mode & 0o777 == 0o644
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -384,7 +383,7 @@ def order_of(site, urls=(), **more):
 
 
 def fetched(site, *more, count=12):
-    return making.fetch(order_of(
+    return visit.fetch(order_of(
         site, [f"{site.url}/page/{n}" for n in range(count)] + [f"{site.url}/cookie", *more]))
 
 
@@ -392,13 +391,13 @@ def test_pages_are_fetched_twice_and_a_dictionary_is_made_of_them(site, capsys):
     order = order_of(site, [f"{site.url}/page/{n}" for n in range(12)] + [f"{site.url}/cookie"])
     pages = enable.fetch(order)
     assert f"not used: {site.url}/cookie: sets the cookie sid" in capsys.readouterr().out
-    made_ = enable.train(order, pages, state.Options())
+    made_ = enable.train(order, pages)
     assert TEMPLATE[:40].encode() in made_["content"] and made_["figures"].page_with > 0
     assert set(made_["urls"]) <= {page_.url for page_ in pages} and made_["previous"] is None
     asked = [path for path, _ in site.asked]
     assert asked.count("/page/3") == 2 and asked[0] == "/robots.txt"
     enable.check_gain(made_["figures"], state.Options())
-    again = enable.train(order, pages, state.Options(), made_["content"])
+    again = enable.train(order, pages, made_["content"])
     assert not again["is_gone"] and again["previous"] == again["figures"]
 
 
@@ -414,7 +413,7 @@ def with_odd(site, odd, **more):
     before = dict(ODD)
     ODD.update(odd)
     try:
-        return making.fetch(order_of(site, **more))
+        return visit.fetch(order_of(site, **more))
     finally:
         ODD.clear()
         ODD.update(before)
@@ -436,7 +435,7 @@ def urls_of(site, found):
     ((302, {"Location": "/robots.txt"}, b""), "redirects again and again"),
     ((302, {"Location": "http://elsewhere.invalid/"}, b""), "leads to another site")])
 def test_robots_txt_that_cannot_be_had_forbids_everything(site, robots_, said):
-    with pytest.raises(failure.Failed, match=said):
+    with pytest.raises(exchange.Failed, match=said):
         with_odd(site, {"/robots.txt": robots_})
     assert {path for path, _ in site.asked} == {"/robots.txt"}
 
@@ -446,17 +445,45 @@ def test_nothing_is_read_of_who_does_not_take_the_visitor_for_a_stranger(site, t
         def run_folder(self):
             return str(tmp_path)
 
-    file = tmp_path / stranger.FILE
-    with stranger.Stranger(Server(), ("127.0.0.1",), None) as reach:
+    file = tmp_path / httpd.VISITOR
+    with httpd.stranger(Server(), exchange.Reach(("127.0.0.1",))) as reach:
         token = reach.fields["Elastic-Visitor"]
         assert file.read_text() == (
             f"elastic-visitor 1\nsha256 {hashlib.sha256(token.encode()).hexdigest()}\n")
         assert file.stat().st_mode & 0o777 == 0o644
-        with pytest.raises(failure.Failed, match="robots.txt: .*not take the visitor for a stran"):
-            making.fetch(order_of(site)._replace(reach=reach))
+        with pytest.raises(exchange.Failed, match="robots.txt: .*not take the visitor for a stran"):
+            visit.fetch(order_of(site)._replace(reach=reach))
     assert not file.exists()
     assert [fields["Elastic-Visitor"] for _, fields in site.asked] == [token]
-    assert "fields={}" in str(stranger.plain(reach))
+
+
+@pytest.mark.parametrize("hosts, addresses", [
+    ([], ["127.0.0.1", "::1"]),
+    ([("*:443", "a"), ("*:443", "b")], ["127.0.0.1", "::1"]),
+    ([("*:443", "a"), ("10.0.0.1:443", "x"), ("127.0.0.1:443", "x")], ["::1"]),
+    ([("*:443", "x"), ("10.0.0.1:443 [::2]:443", "a *.a")], ["10.0.0.1", "::2"]),
+    ([("10.0.0.1:443", "x"), ("10.0.0.1:443", "A"), ("10.0.0.2:80", "a")], ["10.0.0.1"]),
+    ([("10.0.0.1:443", "x")], ["10.0.0.1"]),
+    ([("10.0.0.1:443", "x"), ("10.0.0.2:443", "y")], None),
+    ([("10.0.0.1:443", "a"), ("10.0.0.2:443", "*")], None),
+    ([("*:443", "a"), ("127.0.0.1:443", "a")], None),
+    ([("*:443", "a"), ("127.0.0.1:443", "x"), ("[::1]:443", "y")], None)])
+def test_the_virtual_host_that_is_asked_is_the_one_that_visitors_get(hosts, addresses):
+    """Of several at other addresses one may be for insiders."""
+    class Server(httpd.Httpd):
+        def __init__(self):
+            pass
+
+        def dump(self):
+            return [{}] + [{"VirtualHost": [places], "ServerName": [names.split()[0]],
+                            "ServerAlias": [" ".join(names.split()[1:])], "DefinedAt": [str(at)]}
+                           for at, (places, names) in enumerate(hosts)]
+
+    if addresses:
+        assert sorted(Server().addresses("https://a/")) == sorted(addresses)
+    else:
+        with pytest.raises(exchange.Failed, match="a (is several|has no).*--origin"):
+            Server().addresses("https://a/")
 
 
 def test_robots_txt_is_obeyed_behind_redirects(site):
@@ -484,9 +511,9 @@ def test_a_renewal_looks_at_the_pages_of_the_dictionary_and_at_no_more_than_befo
     old = dict(ODD)
     ODD.update(odd)
     try:
-        found = urls_of(site, making.fetch(order))
+        found = urls_of(site, visit.fetch(order))
         listed = [f"{site.url}/page/{n}" for n in range(1, 5)]
-        of_list = urls_of(site, making.fetch(order._replace(urls=listed)))
+        of_list = urls_of(site, visit.fetch(order._replace(urls=listed)))
     finally:
         ODD.clear()
         ODD.update(old)
@@ -519,7 +546,7 @@ def test_what_a_site_sends_does_not_control_the_terminal(site):
     ODD.update(odd)
     try:
         checked = run("check", site.url + "/coded")
-        found = making.fetch(order_of(site, [site.url + path for path in ESCAPED]))
+        found = visit.fetch(order_of(site, [site.url + path for path in ESCAPED]))
     finally:
         ODD.clear()
         ODD.update(before)
@@ -545,13 +572,13 @@ def test_a_line_for_a_terminal(text, shown):
 
 def test_too_few_pages(site, tmp_path):
     urls = [f"{site.url}/page/{n}" for n in range(7)] + [f"{site.url}/cookie"]
-    with pytest.raises(failure.Failed, match="can be used: 7.*--accept-cookie"):
+    with pytest.raises(exchange.Failed, match="can be used: 7.*--accept-cookie"):
         enable.fetch(order_of(site, urls))
     (tmp_path / "pages").write_text("# none\n")
-    with pytest.raises(failure.Failed, match="no URL is in it"):
+    with pytest.raises(exchange.Failed, match="no URL is in it"):
         order_of(site, pages=str(tmp_path / "pages"))
 
 
 def test_tables_are_of_equal_columns():
     assert report.table([["a", "bytes"], ["page", 12345.6]]) == "a      bytes\npage  12,346"
-    assert report.path_of("https://a/b?" + "c" * 100).count("...") == 1
+    assert report.pages([visit.Page("https://a/b?" + "c" * 100, b"")]).count("...") == 1

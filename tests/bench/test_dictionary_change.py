@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from dictionarykit import change, configuration, failure, files, state
+from dictionarykit import change, exchange, state
 
 CONTENTS = [b"the first dictionary", b"the second dictionary"]
 
@@ -59,7 +59,7 @@ class Httpd:
 
 
 def site_of(number, content, host="a.example"):
-    return state.Site(f"https://{host}/", files.name_of(content), number, state.Options(),
+    return state.Site(f"https://{host}/", state.name_of(content), number, state.Options(),
                       state.Figures(100, 50.5, 10, len(content)), [], [])
 
 
@@ -71,19 +71,20 @@ def place_of(root):
 
 def check(place, known):
     """What is on the disk, and what httpd runs, is of the state, and nothing else is left."""
-    text = configuration.text_of(known, place.folder) or ""
+    text = known.configuration(place.folder) or ""
     assert place.server.running.read_text() == place.server.text() == text
     if not known.sites:
         assert not os.path.exists(place.folder) and not os.path.exists(place.server.conf_of())
         return
     assert place.read() == known
     names = {site.dictionary for site in known.sites}
+    names |= {f"{name}.br" for name in names}
     assert set(os.listdir(place.folder)) - {"lock"} == {state.FILE, *names}
     assert os.listdir(os.path.dirname(place.server.conf_of())) == ["elastic-dictionary.conf"]
 
 
 # What a change does: each of these is a step at which it may end.
-STEPS = [(files, "replace"), (files, "remove"), (os, "replace"), (os, "unlink"), (os, "truncate"),
+STEPS = [(state, "replace"), (state, "remove"), (os, "replace"), (os, "unlink"), (os, "truncate"),
          (os, "rmdir"), (os, "makedirs"), (os, "fsync"), (Httpd, "switch"), (Httpd, "configtest"),
          (Httpd, "reload")]
 
@@ -178,7 +179,7 @@ def test_whatever_ends_a_change_and_where_all_is_as_before_or_done(tmp_path, how
             if os.path.isdir(place.folder):
                 place.repair()
                 place.leave()
-            text = configuration.text_of(after, place.folder) or ""
+            text = after.configuration(place.folder) or ""
             # It may have ended as it cleaned up.
             is_done = status in (PASSED, DONE) or place.server.text() == text
             check(place, after if is_done else before)
@@ -192,10 +193,10 @@ def test_a_check_that_fails_takes_all_back(tmp_path):
     place, before, after, content = prepare(tmp_path, "renew")
 
     def fail():
-        assert place.server.running.read_text() == configuration.text_of(after, place.folder)
-        raise failure.Failed("no page")
+        assert place.server.running.read_text() == after.configuration(place.folder)
+        raise exchange.Failed("no page")
 
-    with pytest.raises(failure.Failed, match="no page"):
+    with pytest.raises(exchange.Failed, match="no page"):
         place.change(after, content, fail)
     check(place, before)
 
@@ -219,7 +220,7 @@ def test_a_signal_takes_all_back(tmp_path, number):
 def test_a_full_disk_is_named_with_the_path(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: full())
     with pytest.raises(OSError, match=str(tmp_path / "x")):
-        files.replace(str(tmp_path / "x"), b"")
+        state.replace(str(tmp_path / "x"), b"")
     assert not list(tmp_path.iterdir())
 
 
@@ -227,10 +228,10 @@ def test_a_configuration_that_was_broken_before_does_not_keep_what_is_disabled(t
     place, _, after, _ = prepare(tmp_path, "disable")
 
     def broken():
-        raise failure.Failed("Nonsense")
+        raise exchange.Failed("Nonsense")
 
     place.server.configtest = broken
-    with pytest.raises(failure.Failed):
+    with pytest.raises(exchange.Failed):
         place.change(after)
     assert place.server.is_switched()
     place.is_broken = True
@@ -243,7 +244,7 @@ def test_a_configuration_that_was_broken_before_does_not_keep_what_is_disabled(t
 
 def known():
     return state.State("/etc/apache2", "", sites=[dataclasses.replace(
-        site_of(1, b"x"), rules=[state.Rule(r"^/a\.js$", "/a.js", "script")])])
+        site_of(1, b"x"), versioned=["https://a.example/a.js?v=1"])])
 
 
 def test_a_state_is_read_as_it_was_written(tmp_path):
@@ -259,7 +260,7 @@ def test_a_state_is_read_as_it_was_written(tmp_path):
     *({"sites": [one]} for one in (
         {"url": "ftp://a/"}, {"url": "https://a\nb/"}, {"url": "https://u:p@a/"},
         {"dictionary": "../x"}, {"made": "1"}, {"pages": "x"}, {"figures": {}},
-        {"options": {"most": "x"}}, {"rules": [{"location": '"', "match": "", "dest": ""}]}))])
+        {"options": {"most": "x"}}, {"versioned": [1]}))])
 def test_a_state_that_was_damaged_is_refused(tmp_path, damage):
     whole = dataclasses.asdict(known())
     if isinstance(damage.get("sites"), list) and isinstance(damage["sites"][0], dict) \
@@ -269,39 +270,38 @@ def test_a_state_that_was_damaged_is_refused(tmp_path, damage):
         whole.update(damage)
     path = tmp_path / "state.json"
     path.write_text(json.dumps(whole))
-    with pytest.raises(failure.Failed, match="state.json cannot be used"):
+    with pytest.raises(exchange.Failed, match="state.json cannot be used"):
         state.read(path)
     path.write_text("{")
-    with pytest.raises(failure.Failed, match="state.json cannot be used"):
+    with pytest.raises(exchange.Failed, match="state.json cannot be used"):
         state.read(path)
 
 
 def test_the_configuration_is_one_file_of_all_sites():
     sites = [site_of(1, b"x", f"{name}.example") for name in ("b", "a")]
-    rule = state.Rule(r"^/a\.js$", "/a.*.js", "script")
-    sites = [dataclasses.replace(site, rules=[rule]) for site in sites]
+    sites = [dataclasses.replace(site, versioned=["https://a.example/a.js?v=1"]) for site in sites]
     found = state.State("/e", "", store="/s").put(sites[0]).put(sites[1]).put(sites[0])
-    text = configuration.text_of(found, "/f")
+    text = found.configuration("/f")
     lines = text.splitlines()
     assert lines[2] == 'ElasticDictionaryStore "/s"'
     assert [line for line in lines if line.startswith("ElasticDictionaryFile")] == [
-        f'ElasticDictionaryFile "/f/{files.name_of(b"x")}" match="/*" match-dest="document" '
+        f'ElasticDictionaryFile "/f/{state.name_of(b"x")}" match="/*" match-dest="document" '
         f'host="{name}.example:443"' for name in "ab"]
     assert text.count("<LocationMatch") == 1
     for gone in ("LoadModule", "Header", "AliasMatch", "ProxyPassMatch", "<If ", "ForceType"):
         assert gone not in text
-    assert configuration.text_of(found.without(found.sites), "/f") is None
+    assert found.without(found.sites).configuration("/f") is None
 
 
 def test_a_folder_that_others_may_change_is_refused(tmp_path):
     state.check_secure(str(tmp_path / "new" / "folder"))
     tmp_path.chmod(0o775)
-    with pytest.raises(failure.Failed, match=f"{tmp_path} may be changed by others"):
+    with pytest.raises(exchange.Failed, match=f"{tmp_path} may be changed by others"):
         state.check_secure(str(tmp_path / "new" / "folder"))
     tmp_path.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(tmp_path, 65534, -1)
-        with pytest.raises(failure.Failed, match="may be changed by others"):
+        with pytest.raises(exchange.Failed, match="may be changed by others"):
             state.check_secure(str(tmp_path))
         os.chown(tmp_path, 0, -1)
 
@@ -321,7 +321,7 @@ def test_a_lock_is_waited_for_a_limited_time(tmp_path, capsys):
     os.close(writer)
     assert os.read(reader, 1)
     try:
-        with pytest.raises(failure.Failed, match="works on .* still"):
+        with pytest.raises(exchange.Failed, match="works on .* still"):
             state.lock(str(tmp_path), 0.2)
     finally:
         os.kill(pid, signal.SIGKILL)

@@ -15,8 +15,7 @@ import time
 import pytest
 
 from codeckit import decoders
-from dictionarykit import (check, cli, common, exchange, failure, markup, response, robots,
-                           sources, unprivileged, visit)
+from dictionarykit import check, cli, exchange, sources, unprivileged, visit
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
@@ -94,13 +93,13 @@ def test_interim_responses_are_passed_over():
     ("//[bad", "no URL"), ("https://[bad/", "no URL"), ("http://169.254.169.254/", "another site"),
     ("ftp://h/", "no URL"), ("//h:1/", "another site"), ("https://u:p@h/", "no URL")])
 def test_no_redirect_leads_to_another_host(place, said):
-    answer = response.Response(302, (("location", place),), b"")
+    answer = exchange.Response(302, (("location", place),), b"")
     with pytest.raises(exchange.Refused, match=said):
         exchange.redirect_of("http://h/", answer)
 
 
 def test_redirects_of_the_same_host():
-    answer = response.Response(301, (("location", "https://h/x#y"),), b"")
+    answer = exchange.Response(301, (("location", "https://h/x#y"),), b"")
     assert exchange.redirect_of("http://h/", answer) == "https://h/x"
     assert exchange.redirect_of("https://h/", answer._replace(status=200)) is None
 
@@ -175,7 +174,7 @@ LARGE = 1 << 20
     ids=lambda body: body[:9].decode())
 def test_markup_is_read_in_a_time_that_grows_with_its_length(body):
     begin = time.process_time()
-    assert markup.Markup("https://h/", body).links == []
+    assert sources.Markup("https://h/", body).links == []
     assert time.process_time() - begin < SOON
 
 
@@ -188,30 +187,31 @@ def test_markup_is_read_in_a_time_that_grows_with_its_length(body):
     ids=["equal", "turns", "table", "reversed"])
 def test_pages_are_compared_in_a_time_that_grows_with_their_length(first, second):
     begin = time.process_time()
-    common.common(first, second)
+    visit.common(first, second)
     assert time.process_time() - begin < SOON
 
 
 @pytest.mark.parametrize("value", ["</a>;" + ' x="' * 50_000, "<" * 100_000, "</d>; a=" * 50_000])
 def test_fields_are_read_in_a_time_that_grows_with_their_length(value):
     begin = time.process_time()
-    answer = response.Response(200, (("cache-control", value), ("expires", value)), b"")
-    assert response.linked([value]) == [] and response.lifetime(answer) == 0
+    answer = exchange.Response(200, (("link", value), ("cache-control", value),
+                                     ("expires", value)), b"")
+    assert answer.links() == [] and answer.lifetime() == 0
     assert time.process_time() - begin < SOON
 
 
 def test_robots_txt_is_compared_in_a_time_that_grows_with_its_length():
-    found = robots.parse("User-agent: *\nDisallow: /" + "a*" * 2000 + "b\n", visit.AGENT)
+    found = sources.parse_robots("User-agent: *\nDisallow: /" + "a*" * 2000 + "b\n", visit.AGENT)
     begin = time.process_time()
     assert found.allow("https://h/" + "a" * 100_000)
     assert time.process_time() - begin < SOON
 
 
 def test_the_child_has_a_limit_of_time_and_of_memory(monkeypatch):
-    with pytest.raises(failure.Failed, match="more than 0 seconds"):
+    with pytest.raises(exchange.Failed, match="more than 0 seconds"):
         unprivileged.call(time.sleep, 600, seconds=0)
     monkeypatch.setattr(unprivileged, "MEMORY", 1 << 30)
-    with pytest.raises(failure.Failed, match="of memory"):
+    with pytest.raises(exchange.Failed, match="of memory"):
         unprivileged.call(lambda: bytes(2 << 30) and None)
 
 
@@ -233,7 +233,7 @@ def test_what_the_child_gives_back_has_no_names_of_the_network():
     ("Disallow: /caf\u00e9", "/caf", "/caf%c3%a9"), ("Disallow: /a%2fb", "/a/b", "/a%2Fb"),
     ("Disallow:", "/a", None), ("Disallow: /a # b", "/b", "/a"), ("Disallow: /?q=", "/", "/?q=1")])
 def test_robots_txt(lines, allowed, forbidden):
-    found = robots.parse("User-Agent: *\n" + lines, visit.AGENT)
+    found = sources.parse_robots("User-Agent: *\n" + lines, visit.AGENT)
     assert found.allow("https://h" + allowed)
     assert not forbidden or not found.allow("https://h" + forbidden)
 
@@ -242,8 +242,8 @@ def test_groups_of_robots_txt():
     text = ("Sitemap: https://h/map\nUser-agent: other\nUser-agent: ELASTIC-dictionary\n"
             "Crawl-delay: 2.5\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
             "User-agent: elastic-dictionary\nDisallow: /c\nnonsense\n")
-    found = robots.parse(text, visit.AGENT)
+    found = sources.parse_robots(text, visit.AGENT)
     assert [found.allow(f"https://h/{path}") for path in "abc"] == [False, True, False]
     assert (found.delay, found.sitemaps) == (2.5, ["https://h/map"])
-    assert robots.parse("User-agent: *\nCrawl-delay: \u00b2\n", visit.AGENT).delay == 0
-    assert robots.parse("User-agent: *\nCrawl-delay: 99999\n", visit.AGENT).delay == 60
+    assert sources.parse_robots("User-agent: *\nCrawl-delay: \u00b2\n", visit.AGENT).delay == 0
+    assert sources.parse_robots("User-agent: *\nCrawl-delay: 99999\n", visit.AGENT).delay == 60

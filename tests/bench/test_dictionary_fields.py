@@ -2,7 +2,7 @@
 
 import pytest
 
-from dictionarykit import markup, response
+from dictionarykit import exchange, sources
 
 
 @pytest.mark.parametrize("values, found", [
@@ -11,7 +11,8 @@ from dictionarykit import markup, response
     (["</a>; rel=next", '</d>;title="a;b\\"";rel="x compression-dictionary y", </e>'], ["/d"]),
     (['</d>; title="rel=compression-dictionary"'], []), ([], [])])
 def test_links(values, found):
-    assert response.linked(values) == found
+    answer = exchange.Response(200, tuple(("link", value) for value in values), b"")
+    assert answer.links() == found
 
 
 DATE = ("date", "Thu, 26 Nov 2026 10:00:00 GMT")
@@ -27,11 +28,11 @@ DATE = ("date", "Thu, 26 Nov 2026 10:00:00 GMT")
     ([DATE, ("expires", "Thu, 26 Nov 2026 11:00:00 GMT"), ("cache-control", "max-age=5")], 5),
     ([DATE, ("expires", "0")], 0), ([("cache-control", "public")], None), ([], None)])
 def test_lifetimes(found, seconds):
-    assert response.lifetime(response.Response(200, tuple(found), b"")) == seconds
+    assert exchange.Response(200, tuple(found), b"").lifetime() == seconds
 
 
 def test_elements_of_a_page():
-    found = markup.Markup(
+    found = sources.Markup(
         "https://a/x", b"<base href='/b/'><base href='/c/'><LINK Rel=compression-dictionary HREF=d>"
         b"<link rel=stylesheet href=e><link rel=compression-dictionary><!-- <link "
         b"rel=compression-dictionary href=f> -->")

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from dictionarykit import (failure, markup, response, selfcheck, sources, state, timer,
-                           unprivileged, versioned)
+from dictionarykit import check, exchange, sources, state, timer, unprivileged
 
 CONF = pathlib.Path(__file__).resolve().parents[2] / "conf"
 HTML = ("content-type", "text/html; charset=utf-8")
@@ -41,11 +40,11 @@ def fail(problem):
 
 
 @pytest.mark.parametrize("function, said", [
-    (lambda: fail(failure.Failed("no pages")), "no pages"),
-    (lambda: fail(sources.Unusable("no\x1bURL\n")), r"no\\x1bURL\\n"),
+    (lambda: fail(exchange.Failed("no pages")), "no pages"),
+    (lambda: fail(exchange.Refused("no\x1bURL\n")), r"no\\x1bURL\\n"),
     (lambda: fail(OSError("no memory")), "no memory"), (lambda: os._exit(3), "ended early")])
 def test_the_child_says_why_it_failed(function, said):
-    with pytest.raises(failure.Failed, match=said):
+    with pytest.raises(exchange.Failed, match=said):
         unprivileged.call(function)
 
 
@@ -86,7 +85,7 @@ VERSIONED = [
 
 @pytest.mark.parametrize("path, match", VERSIONED)
 def test_a_version_is_recognised(path, match):
-    rule = versioned.rule_of("https://h" + path)
+    rule = sources.rule_of("https://h" + path)
     assert rule.match == match
     assert rule.dest == ("style" if ".css" in path else "script")
     assert re.search(rule.location, path.partition("?")[0])
@@ -100,13 +99,12 @@ def test_a_version_is_recognised(path, match):
     "/../app.0a1b2c3d.js", "/style.css?id=7", "/a%20b/app.0a1b2c3d.js", "/a%22/app.0a1b2c3d.js",
     "/app.js?v=\u0663"])
 def test_a_name_without_a_version(path):
-    assert versioned.rule_of("https://h" + path) is None
+    assert sources.rule_of("https://h" + path) is None
 
 
 def test_rules_are_made_of_urls_alone():
     """Whatever the process that read the pages says."""
-    url = "https://h/a/app.1a2b3c4d.js"
-    assert versioned.rules_of([url, 'https://h/a"\n.1a2b3c4d.js']) == {url: versioned.rule_of(url)}
+    assert sources.rule_of('https://h/a"\n.1a2b3c4d.js') is None
 
 
 def test_what_a_page_loads():
@@ -115,7 +113,7 @@ def test_what_a_page_loads():
         <link rel="modulepreload" href=/e.js><link rel="preload" as="style" href="/f.css">
         <link rel="preload" as="font" href="/g.css"><script src="data:,1"></script>
         <script src="https://cdn/h.js"></script>"""
-    assert markup.Markup("https://h/x/", text).loaded == [
+    assert sources.Markup("https://h/x/", text).loaded == [
         f"https://h/{name}" for name in ("a.js", "x/b.js", "c.css?v=1&w=2", "e.js", "f.css")
     ] + ["https://cdn/h.js"]
 
@@ -134,9 +132,9 @@ JS = ("content-type", "text/javascript")
 def test_which_versioned_files_become_dictionaries(fields, reason):
     class Visitor:
         def ask(self, *_):
-            return response.Response(200, tuple(fields), b"x")
+            return exchange.Response(200, tuple(fields), b"x")
 
-    found = versioned.reason_against(Visitor(), "https://h/a", "script")
+    found = sources.reason_against(Visitor(), "https://h/a", "script")
     assert found.startswith(reason) and bool(found) == bool(reason)
 
 
@@ -219,24 +217,24 @@ def test_the_units_fit_each_other():
     (b"<p>a<i>3<p>b", [b"<p>a<i>1<p>b", b"<p>a<i>1<p>b", b"<p>a<i>2<p>b"], True)])
 def test_a_page_is_the_same_with_the_dictionary(body, visits, fine):
     left = list(visits)
-    checked = selfcheck.Check("https://h/", None, b"")
+    checked = check.Browser(None, 1)
     checked.visitor.sleep = lambda _: None
-    checked.ask = lambda *_: response.Response(200, (), left.pop(0) if len(left) > 1 else left[0])
+    checked.ask = lambda *_: exchange.Response(200, (), left.pop(0) if len(left) > 1 else left[0])
     assert checked.is_page("https://h/", body) is fine
 
 
 def test_a_page_with_the_time_is_the_same_a_second_later():
     """As DokuWiki's, when all visits but that with the dictionary are in one second at first."""
     now = [10.0]
-    checked = selfcheck.Check("https://h/", None, b"")
+    checked = check.Browser(None, 1)
     checked.visitor.sleep = lambda seconds: now.append(now.pop() + seconds)
-    checked.ask = lambda *_: response.Response(200, (), b"<p>a<i>%d<p>b" % now[0])
+    checked.ask = lambda *_: exchange.Response(200, (), b"<p>a<i>%d<p>b" % now[0])
     assert checked.is_page("https://h/", b"<p>a<i>9<p>b")
     assert not checked.is_page("https://h/", b"<p>x<i>9<p>b")
 
 
 @pytest.mark.parametrize("coding", ["dcz", "gzip", "br", "zstd", "x"])
 def test_a_broken_body_is_no_page(coding):
-    answer = response.Response(200, (("content-encoding", coding),), b"broken")
-    with pytest.raises(failure.Failed, match="a response is broken"):
-        selfcheck.decoded(answer, b"dictionary")
+    answer = exchange.Response(200, (("content-encoding", coding),), b"broken")
+    with pytest.raises(exchange.Failed, match="a response is broken"):
+        check.decoded(answer, b"dictionary")

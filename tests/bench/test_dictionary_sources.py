@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from dictionarykit import markup, response, sources
+from dictionarykit import exchange, sources, state
 
 
 # --- which URLs
@@ -20,15 +20,15 @@ def test_urls_of_a_file_and_each_once():
     "https://a/\x1b",
     "https://u:p@a/", "https://u@a/", "https://a b/", 'https://a"/', "https://-/"])
 def test_a_url_that_is_none(url):
-    with pytest.raises(sources.Unusable):
-        sources.origin(url)
+    with pytest.raises(exchange.Refused):
+        exchange.origin(url)
 
 
 def test_an_origin_has_its_default_port():
-    assert sources.origin("https://a/x") == sources.origin("https://A:443") == ("https", "a", 443)
-    assert sources.origin("https://b\u00fccher.example/")[1] == "xn--bcher-kva.example"
-    assert [sources.host_field(url) for url in ("https://A/", "http://a:81/", "https://[::1]:8443/")
-            ] == ["a", "a:81", "[::1]:8443"]
+    assert exchange.origin("https://a/x") == exchange.origin("https://A:443") == ("https", "a", 443)
+    assert exchange.origin("https://b\u00fccher.example/")[1] == "xn--bcher-kva.example"
+    urls = "https://A/", "http://a:81/", "https://[::1]:8443/"
+    assert [exchange.host_field(url) for url in urls] == ["a", "a:81", "[::1]:8443"]
 
 
 NAMESPACE = b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" ' \
@@ -45,7 +45,7 @@ def test_a_sitemap_and_an_index():
         "b": gzip.compress(b"<urlset><url><loc>https://h/2</loc></url></urlset>"), "c": b"broken"}
     assert sources.collect_sitemap("i", bodies.get) == ["https://h/?x=1&y=2", "https://h/2"]
     for broken in (b"<urlset/>", b"\x1f\x8bnothing", b""):
-        with pytest.raises(sources.Unusable):
+        with pytest.raises(exchange.Refused):
             sources.collect_sitemap("x", {"x": broken}.get)
 
 
@@ -61,7 +61,7 @@ def test_links_that_may_lead_to_pages():
         <a href="//h/g.html">g</a> <a href="?sort=up">h</a> <a name="x">i</a>
         <a href="http://[">j</a> <a href=k/ class=x>k</a> <a href=/l>l</a>
         <!-- <a href="/m"> --> <script>"<a href='/n'>"</script>"""
-    found = markup.Markup("https://h/x/", text).links
+    found = sources.Markup("https://h/x/", text).links
     assert [url for url in found if sources.is_page(url)] == [
         "https://h/a", "https://h/x/b?id=start", "https://h/g.html", "https://h/x/k/",
         "https://h/l"]
@@ -88,17 +88,17 @@ REFUSALS = [
 
 @pytest.mark.parametrize("reason, status, fields", REFUSALS)
 def test_each_refusal_has_its_reason(reason, status, fields):
-    accepted = response.Accepted(cookies=frozenset("a"))
-    answer = response.Response(status, tuple(fields), b"x")
-    assert response.refusal(answer, accepted) == reason
-    assert response.refusal(answer._replace(body=b""), accepted) == reason or "is empty"
+    accepted = state.Options(accept_cookie=["a"])
+    answer = exchange.Response(status, tuple(fields), b"x")
+    assert answer.refusal(accepted) == reason
+    assert exchange.Response.refusal(answer._replace(body=b""), accepted) == reason or "is empty"
 
 
 def test_what_the_operator_accepts_is_not_refused():
     fields = (HTML, SESSION, ("cache-control", "no-store"))
-    answer = response.Response(200, fields, b"x")
-    accepted = response.Accepted(frozenset(["sid"]), True)
-    assert response.refusal(answer, accepted) is None
+    answer = exchange.Response(200, fields, b"x")
+    accepted = state.Options(accept_cookie=["sid"], accept_private=True)
+    assert answer.refusal(accepted) is None
     private = answer._replace(fields=(*fields, ("cache-control", "private, max-age=0")))
-    assert response.refusal(private, accepted) is None
-    assert response.refusal(private, accepted._replace(private=False)) == "is private"
+    assert private.refusal(accepted) is None
+    assert exchange.Response.refusal(private, state.Options(accept_cookie=["sid"])) == "is private"

@@ -186,7 +186,8 @@ def copy(site, other):
     """The same dictionary for another server of the site."""
     [conf] = (site.root / "etc" / "conf.d").iterdir()
     (other.root / "etc" / "conf.d" / conf.name).write_text(
-        conf.read_text().replace(str(site.store), str(make_store(other.server))))
+        conf.read_text().replace(str(site.store), str(make_store(other.server)))
+        .replace(f"{HOST}:{site.port}", f"{HOST}:{other.port}"))
     other.server.graceful()
 
 

@@ -57,7 +57,7 @@ class Visitor:
                 for one in self.seen("Network.loadingFinished")}
 
     def dictionaries(self):
-        return (self.server.root / "visits.log").read_text().count("/dictionaries/")
+        return (self.server.root / "visits.log").read_text().count("/.well-known/elastic-dictionary/")
 
     def await_dictionary(self, before, other):
         """Until the browser uses it: `other` is a page beside the visit; CPU time of sending it."""

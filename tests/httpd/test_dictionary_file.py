@@ -2,6 +2,7 @@
 
 import hashlib
 
+import brotli
 import pytest
 
 from kit import bodies, check, env
@@ -14,6 +15,7 @@ FOLDER = "/.well-known/elastic-dictionary/"
 DOCUMENT = {"Sec-Fetch-Dest": "document"}
 OTHER = bodies.html(30_000)
 BINARY = bytes(range(256)) * 100
+SMALL = brotli.compress(DICT, quality=11)
 FILES = {"site": DICT, "old": PAGE[:9000], "other": OTHER, "binary": BINARY}
 
 
@@ -87,6 +89,7 @@ def server(httpd_shared, origin):
                                                              "authn_core", "auth_basic",
                                                              "authn_file", "authz_user",
                                                              "negotiation"])
+    (made.root / "site.dict.br").write_bytes(SMALL)
     (made.root / "users").write_text("u:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")  # password
     return made.start()
 
@@ -186,6 +189,40 @@ def test_conditions_methods_and_ranges(server, protocol):
     assert part.status == 206 and part.raw == DICT[10:20] and USE not in part.headers
     refused = asked("POST")
     assert refused.status == 405 and "GET" in refused.headers["Allow"]
+
+
+@pytest.mark.protocols("tls", "h2")
+def test_the_file_in_br_beside_it_goes_out_in_its_place(server, protocol):
+    def asked(ae="gzip, br, zstd", method="GET", **headers):
+        return server.get(url_of(DICT), ae, {"Host": "www.example", **headers}, method,
+                          protocol=protocol)
+
+    answer = asked()
+    check.encoded(answer, "br", DICT)
+    assert answer.raw == SMALL and answer.headers["Content-Length"] == str(len(SMALL))
+    assert USE in answer.headers
+    tag = answer.headers["ETag"]
+    assert tag != asked(None).headers["ETag"]
+    check.not_modified(asked(**{"If-None-Match": tag}), tag)
+    assert asked(method="HEAD").headers["ETag"] == tag
+    check.encoded(asked("br;q=0.5, gzip"), "gzip", DICT)
+    check.encoded(asked("gzip"), "gzip", DICT)
+    check.plain(asked("br;q=0"), DICT)
+    assert asked(Range="bytes=10-19").raw == DICT[10:20]
+
+
+@pytest.mark.parametrize("small", [
+    brotli.compress(OTHER), brotli.compress(DICT)[:-1], brotli.compress(DICT + b"x"), b"",
+    brotli.compress(DICT) + b"x"])
+def test_another_file_beside_it_is_a_warning(httpd, small):
+    server = start(httpd, "Elastic On\nElasticControl off\n"
+                   "ElasticDictionaryFile {root}/site.dict\n" + VHOST % ("www.example", ""))
+    (server.root / "site.dict.br").write_bytes(small)
+    server.start()
+    server.expect_log("site.dict.br: it is not that file in br")
+    answer = get(server, url_of(DICT), ae="br")
+    check.encoded(answer, "br", DICT)
+    assert answer.raw != small
 
 
 def test_bytes_that_are_no_text_go_out_as_such(server):

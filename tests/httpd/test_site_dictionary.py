@@ -1,13 +1,18 @@
 """scripts/dictionary on a real httpd: what it enables is what a browser gets, and whatever goes
 wrong, everything is as before."""
 
+import contextlib
 import fcntl
 import json
 import os
 import pathlib
 import re
 import shutil
+import socket
+import socketserver
+import ssl
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -80,6 +85,8 @@ def test_enabled_visited_and_disabled(site, tmp_path):
     url = one.link()
     dictionary = one.dictionary(url)
     check_pages(one, dictionary, pages(), tmp_path)
+    # It goes out in the bytes that the decision has counted.
+    assert len(one.get(url, "br").raw) == one.state()["figures"]["transfer"]
     said = one.run("status")
     assert "dictionary site-" in said and "last renewal: none yet" in said
     assert re.fullmatch(rf"<p>{one.url}/: dictionary since {DATE}; last renewal: none yet\s*</p>",
@@ -459,6 +466,59 @@ def test_a_site_of_this_machine_by_plain_http(site):
     assert "/.well-known/elastic-dictionary/" in answer.headers["Link"]
     assert one.link() is None
     one.run("disable")
+
+
+class Front(socketserver.BaseRequestHandler):
+    """Does a site's TLS, as nginx with `proxy_pass` and the usual fields, each client once."""
+
+    def handle(self):
+        head = self.request.recv(65536)
+        line, _, rest = head.partition(b"\r\n")
+        with socket.create_connection(self.server.behind) as behind:
+            behind.sendall(line + b"\r\nX-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https"
+                           b"\r\nConnection: close\r\n" + rest)
+            while piece := behind.recv(65536):
+                self.request.sendall(piece)
+
+
+@contextlib.contextmanager
+def front(certificate, behind):
+    """Its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Front) as server:
+        server.daemon_threads, server.behind = True, behind
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_site_whose_tls_a_proxy_in_front_does(site, authority, tmp_path):
+    one = site(vhosts=f"SetEnvIf X-Forwarded-Proto https HTTPS=on\n<VirtualHost 127.0.0.1:{{port}}>"
+               f"\nServerName {HOST}\n</VirtualHost>\n")
+    with front(authority[1], ("127.0.0.1", one.server.port)) as one.port:
+        one.url = one.url_of(HOST)
+        said = one.run("enable", "--yes", code=1)
+        assert "does not take the visitor for a stranger" in said and "--origin http://" in said
+        one.more += ["--origin", f"http://127.0.0.1:{one.server.port}"]
+        assert "In force" in one.run("enable", "--yes")
+        check_pages(one, one.dictionary(one.link()), pages(), tmp_path)
+        assert "renewed: as was asked for" in one.run("renew", "--now")
+        # With neither of the two names of the scheme httpd gives no dictionary out.
+        assert "Link" not in one.server.get("/0.html", headers={"Host": HOST}).headers
+    one.run("disable")
+    assert not one.out.exists()
+
+
+def test_a_site_that_strangers_may_not_see(site):
+    """As Debian's DokuWiki at first."""
+    one = site(config="<Location />\nRequire local\n</Location>", allow=["AH01630"])
+    assert "answers strangers with 401 or 403" in one.run("enable", "--yes", code=1)
 
 
 def test_who_says_no(site):

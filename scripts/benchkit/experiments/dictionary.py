@@ -12,7 +12,7 @@ from benchkit.differences import BR, IDENTITY, SITE, STOCK, WAYS, Step, put, siz
 from benchkit.findings import Finding, exact, matches
 from benchkit.results import Outcome
 from benchkit.tools import BenchError
-from dictionarykit import candidates, judge, visit
+from dictionarykit import making, visit
 
 TITLE = "compression dictionaries: bytes and CPU of each page over a visit"
 SOURCE = THERE = ""
@@ -48,9 +48,9 @@ def site_steps(run, site, visits, largest):
     run.add_corpus(SITE, [page.body for page in pages], origin)
     mixed = sorted(pages, key=lambda page: hashlib.sha256(page.url.encode()).digest())
     visited, others = mixed[:visits * PAGES], mixed[visits * PAGES:]
-    parts = candidates.split(others)
-    judged = [judge.judge(one, parts.held) for one in candidates.make(parts, largest * KB)]
-    best = judge.best(judged, judge.baseline(parts.held), MANY)
+    parts = making.split(others)
+    judged = [making.judge(one, parts.held) for one in making.make(parts, largest * KB)]
+    best = making.best(judged, making.baseline(parts.held), MANY)
     if best is None:
         raise BenchError("no dictionary of these pages saves anything")
     put(site, "/dictionaries/site.dict", best.content)

@@ -102,6 +102,8 @@ typedef struct {
     bool tried;
     const char *bytes;
     size_t nbytes;
+    const char *small; /* the same in br, of a file beside it; NULL: there is none */
+    size_t small_nbytes;
     const char *type; /* the media type */
     uint8_t hash[EL_DICTIONARY_HASH];
     const char *url; /* its path on each host */

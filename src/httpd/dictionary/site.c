@@ -2,11 +2,14 @@
 
 #include "httpd/dictionary/folder.h"
 
+#include "engines/engines.h"
+
 #include "apr_strings.h"
 #include "http_main.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,6 +43,36 @@ static char *read_whole(const char *path, size_t *nbytes, apr_pool_t *pool)
     return bytes;
 }
 
+/*
+ * What lies beside the file in br takes fewer bytes than what is compressed for each response. Only
+ * what decodes to the file's bytes counts.
+ */
+static void read_small(server_rec *server, el_dictionary_file_t *file, apr_pool_t *pconf)
+{
+    const char *path = apr_pstrcat(pconf, file->path, ".br", NULL);
+    const char *small = read_whole(path, &file->small_nbytes, pconf);
+    bool none = !small && errno == ENOENT;
+    const el_decoder_t *decoder = el_decoder_for(EL_BR);
+    el_account_t account = {0};
+    el_decoding_t *decoding = small && decoder ? decoder->open(&account) : NULL;
+    /* With room for one more: it shows where the content goes on. */
+    uint8_t *bytes = malloc(file->nbytes + 1);
+    el_span_t span = {(const uint8_t *)small, file->small_nbytes, bytes, file->nbytes + 1};
+
+    if (decoding && bytes && decoder->step(decoding, &span) == EL_DECODE_ENDED
+        && span.in_nbytes == 0 && span.out_nbytes_avail == 1
+        && memcmp(bytes, file->bytes, file->nbytes) == 0) {
+        file->small = small;
+    } else if (!none && decoder) {
+        el_warn(server, 0, "ElasticDictionaryFile %s: it is not that file in br; it is not sent",
+                path);
+    }
+    if (decoding) {
+        decoder->close(decoding);
+    }
+    free(bytes);
+}
+
 static void read_file(server_rec *server, el_dictionary_file_t *file, apr_pool_t *pconf)
 {
     char name[EL_FOLDER_NAME_ROOM];
@@ -56,6 +89,7 @@ static void read_file(server_rec *server, el_dictionary_file_t *file, apr_pool_t
     /* No markup to any browser; and ElasticTypes has no bytes of unknown meaning. */
     file->type = memchr(bytes, '\0', file->nbytes) ? "application/octet-stream" : "text/plain";
     file->bytes = bytes;
+    read_small(server, file, pconf);
     any = true;
 }
 

@@ -9,6 +9,7 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
 #include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
 
 #include "elastic/dictionary.h"
 #include "elastic/http.h"
@@ -387,10 +388,33 @@ static void give_out(request_rec *r, const el_dictionary_file_t *file)
     }
 }
 
+/*
+ * Makes the response the file in br that lies beside, if there is one and the client takes it. A
+ * difference from the dictionary before, or a slice, is made of the file itself.
+ */
+static bool send_small(request_rec *r, const el_dictionary_file_t *file)
+{
+    static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
+
+    if (!file->small || !el_response_env_allows(r, EL_BR) || el_response_has_range(r)
+        || el_available_ahead(r)->coding != EL_IDENTITY
+        || el_accept_choose(el_response_accept(r), order, sizeof(order) / sizeof(order[0]))
+               != EL_BR) {
+        return false;
+    }
+    el_fields_set_coding(r, EL_BR, EL_ETAG_SUFFIX);
+    ap_set_content_length(r, (apr_off_t)file->small_nbytes);
+    el_available_add_vary(r);
+    el_response_of(r)->claimed = true;
+    el_stats_precompressed(r, EL_BR, file->nbytes, file->small_nbytes);
+    return true;
+}
+
 int el_dictionary_handler(request_rec *r)
 {
     const el_dictionary_file_t *file = requested_file(r);
     apr_bucket_brigade *bb;
+    bool small;
     int status;
 
     if (!file) {
@@ -409,10 +433,12 @@ int el_dictionary_handler(request_rec *r)
     if (status != OK) {
         return status;
     }
+    small = send_small(r, file);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     /* The bytes are the configuration's, which a child has as long as it lives. */
-    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_immortal_create(file->bytes, file->nbytes,
-                                                           bb->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_immortal_create(
+                                    small ? file->small : file->bytes,
+                                    small ? file->small_nbytes : file->nbytes, bb->bucket_alloc));
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
     ap_pass_brigade(r->output_filters, bb);
     return OK;

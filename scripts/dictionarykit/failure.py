@@ -1,5 +1,0 @@
-"""What every command may raise."""
-
-
-class Failed(Exception):
-    """The command ends with the exit status 1; the text says why, and what to do."""
