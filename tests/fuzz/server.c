@@ -3,7 +3,7 @@
 #include "httpd/base/records.h"
 #include "httpd/config/policy.h"
 #include "httpd/request/request.h"
-#include "httpd/response/chain.h"
+#include "httpd/response/header.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 

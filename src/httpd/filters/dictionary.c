@@ -1,12 +1,11 @@
 #include "httpd/filters/filters.h"
 
 #include "httpd/base/filter_names.h"
-#include "httpd/body/copy.h"
+#include "httpd/body/body.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/dictionary/site.h"
 #include "httpd/response/available.h"
-#include "httpd/response/fields.h"
 #include "httpd/response/response.h"
 #include "httpd/shared/shared.h"
 
@@ -52,7 +51,7 @@ EL_RARE static const el_dictionary_file_t *find_file(request_rec *r)
         || r->proxyreq == PROXYREQ_PROXY) {
         return NULL;
     }
-    origin = el_response_origin(r);
+    origin = el_response_origin(el_response_of(r));
     return origin ? el_site_file_at(r->server, origin, r->uri) : NULL;
 }
 
@@ -137,7 +136,7 @@ static const el_dictionary_file_t *file_in_force(request_rec *r)
 
     for (int i = files ? files->nelts - 1 : -1; i >= 0; i--) {
         file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
-        if (!file || el_site_file_is_for(file, el_response_origin(r))) {
+        if (!file || el_site_file_is_for(file, el_response_origin(el_response_of(r)))) {
             return file;
         }
     }
@@ -198,7 +197,7 @@ static bool describe(request_rec *r, const el_dictionary_rule_t *rule, uint64_t 
     }
     memcpy(entry->path, target, len);
     entry->path[len] = '\0';
-    apr_cpystrn(entry->origin, el_response_origin(r), sizeof(entry->origin));
+    apr_cpystrn(entry->origin, el_response_origin(el_response_of(r)), sizeof(entry->origin));
     apr_cpystrn(entry->match, rule->match, sizeof(entry->match));
     apr_cpystrn(entry->dest, rule->dest, sizeof(entry->dest));
     apr_cpystrn(entry->id, rule->id, sizeof(entry->id));
@@ -263,7 +262,7 @@ static making_t *begin(request_rec *r)
     el_cache_control_t control;
     making_t *making;
 
-    if (!el_response_origin(r)) {
+    if (!el_response_origin(el_response_of(r))) {
         return NULL;
     }
     if (r->status == HTTP_OK && is_document(r)) {
@@ -420,7 +419,10 @@ int el_dictionary_handler(request_rec *r)
 
 void el_dictionary_filter_insert(request_rec *r)
 {
-    if (!el_dictionaries_are_open()) {
+    const el_dir_t *dir = el_dir_of(r);
+
+    if (r->main || !el_dictionaries_are_open()
+        || !(el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files)) {
         return;
     }
     /* It is there already after an internal redirect. */

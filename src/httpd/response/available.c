@@ -2,7 +2,6 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/site.h"
-#include "httpd/response/fields.h"
 
 #include "elastic/ratio.h"
 #include "elastic/structured.h"
@@ -24,14 +23,14 @@ static el_coding_t coding_of(request_rec *r)
             order[count++] = all[i];
         }
     }
-    return el_accept_choose(el_response_accept(r), order, count);
+    return el_accept_choose(el_response_accept(el_response_of(r)), order, count);
 }
 
 /* Whether some file of ElasticDictionaryFile is for the URL. */
 static bool has_file(request_rec *r)
 {
     const apr_array_header_t *files = el_server_of(r->server)->dictionary_files;
-    const char *origin = files ? el_response_origin(r) : NULL;
+    const char *origin = files ? el_response_origin(el_response_of(r)) : NULL;
     bool found = false;
 
     for (int i = 0; origin && i < files->nelts && !found; i++) {
@@ -66,13 +65,14 @@ static bool has_rule(request_rec *r)
  */
 static el_available_t *record_of(request_rec *r)
 {
-    el_available_t *available = &el_response_of(r)->available;
+    el_response_t *response = el_response_of(r);
+    el_available_t *available = &response->available;
 
     if (!available->rule_sought) {
         available->rule_sought = true;
         available->possible = el_dictionaries_are_open()
-                               && el_response_may_run(r, EL_RECORD_ELASTIC) && has_rule(r)
-                               && el_response_origin(r);
+                               && el_response_may_run(response, EL_RECORD_ELASTIC) && has_rule(r)
+                               && el_response_origin(response);
     }
     return available;
 }
@@ -104,7 +104,7 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_availab
     const char *named = apr_table_get(r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
     el_dictionary_entry_t *entry = apr_palloc(r->pool, sizeof(*entry));
-    const char *origin = el_response_origin(r);
+    const char *origin = el_response_origin(el_response_of(r));
     el_dictionary_reason_t reason;
     el_dictionary_request_t request = {
         .origin = origin,
@@ -147,7 +147,7 @@ static void look(request_rec *r, el_available_t *available)
         return;
     }
     available->shares[EL_SHARE_PLAIN] =
-        el_ratio_key(el_response_origin(r), EL_SHARE_PLAIN, el_response_target(r));
+        el_ratio_key(el_response_origin(el_response_of(r)), EL_SHARE_PLAIN, el_response_target(r));
     available->coding = field ? coding_of(r) : EL_IDENTITY;
     if (available->coding == EL_IDENTITY) {
         return;
@@ -179,6 +179,17 @@ const el_available_t *el_available_of(request_rec *r)
         available->coding = EL_IDENTITY;
     }
     return available;
+}
+
+void el_available_add(request_rec *r, const el_policy_t *policy, bool ahead, el_demand_t *demand)
+{
+    const el_available_t *available;
+
+    if (!policy->is_stock && demand->order_count > 0 && el_dictionaries_are_open()) {
+        available = ahead ? el_available_ahead(r) : el_available_of(r);
+        demand->available = available->coding;
+        memcpy(demand->shares, available->shares, sizeof(demand->shares));
+    }
 }
 
 static apr_status_t release(void *dictionary)

@@ -20,6 +20,12 @@ const el_available_t *el_available_ahead(request_rec *r);
 const el_available_t *el_available_of(request_rec *r);
 
 /*
+ * Adds the dictionary to what a request demands of a filter of `policy`, which may use one; `ahead`
+ * in a handler.
+ */
+void el_available_add(request_rec *r, const el_policy_t *policy, bool ahead, el_demand_t *demand);
+
+/*
  * Prepares that dictionary for `level`, or for another one; it stays for as long as the request.
  * NULL where it is not there any more, or there is no memory, as the note then says.
  */
