@@ -50,11 +50,6 @@ void el_meter_stop(el_meter_t *meter)
     }
 }
 
-void el_meter_skip(el_meter_t *meter, uint64_t nsec)
-{
-    meter->began_elapsed += nsec;
-}
-
 el_meter_t el_meter_after(const el_meter_t *before)
 {
     return (el_meter_t){
@@ -228,13 +223,6 @@ bool el_encoder_open(el_encoder_t *encoder)
     el_holders_begin();
     apr_pool_cleanup_register(encoder->pool, encoder, encoder_clean_up, apr_pool_cleanup_null);
     return true;
-}
-
-void el_encoder_commit(el_encoder_t *encoder)
-{
-    if (encoder->context) {
-        encoder->context->account.committed = true;
-    }
 }
 
 el_reason_t el_encoder_failure(void)

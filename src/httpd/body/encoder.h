@@ -29,9 +29,6 @@ el_meter_t el_meter_create(void);
 void el_meter_start(el_meter_t *meter);
 void el_meter_stop(el_meter_t *meter);
 
-/* Leaves `nsec` of the time since the start out: the thread has waited for another one. */
-void el_meter_skip(el_meter_t *meter, uint64_t nsec);
-
 /* A meter that goes on after `before`, whose CPU time is not the encoder's. */
 el_meter_t el_meter_after(const el_meter_t *before);
 
@@ -83,12 +80,6 @@ bool el_encoder_open(el_encoder_t *encoder);
  * if the engine failed: the stream is lost.
  */
 bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t len);
-
-/*
- * The stream's first bytes are passed on: from now on it gets the memory that it needs to end well,
- * whatever bodies may hold.
- */
-void el_encoder_commit(el_encoder_t *encoder);
 
 /* Why one of these functions failed last, in this thread and since the plan. */
 el_reason_t el_encoder_failure(void);

@@ -720,7 +720,6 @@ static out_t *inflate_open_out(request_rec *r, el_coding_t coding)
                       "than there is, or than ElasticMaxMemory allows", r->uri);
         return NULL;
     }
-    el_inflate_commit(&out->inflate);
     out->stream.ops = &ops;
     out->stream.owner = out;
     out->stream.made = &out->inflate.out;

@@ -133,7 +133,8 @@ static bool find_or_wait(el_response_t *response, uint64_t usec)
         uint64_t began = el_clock_nsec();
         el_waiters_answer_t answer = el_waiters_enter(&cached->waiters, &name, usec);
 
-        el_meter_skip(&cached->meter, el_clock_nsec() - began);
+        /* The time of waiting is no time of encoding. */
+        cached->meter.began_elapsed += el_clock_nsec() - began;
         if (answer == EL_WAITERS_BUSY) {
             return cached->found.buffer != NULL;
         }

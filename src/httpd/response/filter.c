@@ -483,14 +483,20 @@ static void filter_abandon(ap_filter_t *f, void *owner)
 static const el_stream_ops_t stream_ops = {filter_put_data, filter_put_flush, filter_put_end,
                                            filter_abandon};
 
-/* The stream's first bytes are about to go out. */
+/*
+ * The stream's first bytes are about to go out: from now on it gets the memory that it needs to end
+ * well, whatever bodies may hold.
+ */
 static void filter_begin_stream(ap_filter_t *f, void *owner)
 {
     el_response_t *response = owner;
+    el_encoder_t *encoder = &response->encoder;
 
     (void)f;
-    el_encoder_commit(&response->encoder);
-    filter_set_header(response, response->encoder.plan.engine->coding);
+    if (encoder->context) {
+        encoder->context->account.committed = true;
+    }
+    filter_set_header(response, encoder->plan.engine->coding);
 }
 
 static apr_status_t filter_stream_identity(ap_filter_t *f, void *owner, apr_bucket_brigade *bb)

@@ -233,7 +233,7 @@ bool el_hold(el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv)
             }
             response->measure = el_body_measure(bb);
             if (el_clock_usec() > wait->until + el_shared.config.interval) {
-                el_response_forget_control(response);
+                response->control_read = response->effort_known = false;
                 response->facts.moment.bypass = el_response_control(response).bypass;
             }
         }

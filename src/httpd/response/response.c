@@ -297,19 +297,12 @@ static int response_segment_size(const request_rec *r)
     return kept->mss;
 }
 
-static bool response_is_ipv6(const conn_rec *c)
-{
-    const apr_sockaddr_t *address = c->client_addr;
-
-    return address && address->family == APR_INET6
-           && !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ipaddr_ptr);
-}
-
 uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *policy,
                               uint64_t size)
 {
     const request_rec *r = response->r;
     conn_rec *c = response_client(r);
+    const apr_sockaddr_t *address = c->client_addr;
     size_t mtu = el_server_mtu(el_server_of(r->server));
 
     if (policy->min_size != EL_MIN_SIZE_AUTO) {
@@ -321,7 +314,8 @@ uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *
     return el_packet_min_size(&(el_packet_t){
         .mss = response_segment_size(r),
         .mtu = mtu,
-        .ipv6 = response_is_ipv6(c),
+        .ipv6 = address && address->family == APR_INET6
+                && !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ipaddr_ptr),
         .tls = ap_ssl_conn_is_ssl(c),
         .http2 = c != r->connection,
         .header = el_fields_size(response->r) + el_padding_room(el_dir_padding(policy->dir)),
@@ -386,11 +380,6 @@ el_effort_t el_response_effort(el_response_t *response)
         response->effort_known = true;
     }
     return response->effort;
-}
-
-void el_response_forget_control(el_response_t *response)
-{
-    response->control_read = response->effort_known = false;
 }
 
 /* ---- the client ------------------------------------------------------------------------------ */

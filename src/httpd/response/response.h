@@ -213,16 +213,13 @@ bool el_response_void_range(const request_rec *r);
 void el_response_drop_range(request_rec *r);
 
 /*
- * The controller's state, for all decisions about this response: read once, and anew only after
- * el_response_forget_control().
+ * The controller's state, for all decisions about this response: read once, and anew only after a
+ * wait that was longer than the controller's interval (hold.c).
  */
 el_control_state_t el_response_control(el_response_t *response);
 
 /* The same as an effort, at the rate of the client's connection. */
 el_effort_t el_response_effort(el_response_t *response);
-
-/* The response was waited for longer than the controller's interval. */
-void el_response_forget_control(el_response_t *response);
 
 /*
  * In post_read_request: notes the credentials of a request that has some, because modules take them
