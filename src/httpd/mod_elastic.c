@@ -194,11 +194,19 @@ static int handle(request_rec *r)
     return status == DECLINED ? el_status_handler(r) : status;
 }
 
-/* A dictionary is the body before it is encoded: its filter stands before ELASTIC. */
 static void insert_filters(request_rec *r)
 {
-    el_dictionary_filter_insert(r);
-    el_filter_insert(r);
+    const el_dir_t *dir = el_dir_of(r);
+
+    /* A subrequest's body becomes part of another's. */
+    if (r->main) {
+        return;
+    }
+    /* A dictionary is the body before it is encoded: its filter stands before ELASTIC. */
+    if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files) {
+        el_dictionary_filter_insert(r);
+    }
+    el_filter_insert(r, dir);
 }
 
 /*

@@ -419,10 +419,7 @@ int el_dictionary_handler(request_rec *r)
 
 void el_dictionary_filter_insert(request_rec *r)
 {
-    const el_dir_t *dir = el_dir_of(r);
-
-    if (r->main || !el_dictionaries_are_open()
-        || !(el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files)) {
+    if (!el_dictionaries_are_open()) {
         return;
     }
     /* It is there already after an internal redirect. */

@@ -101,20 +101,15 @@ EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chai
     }
 }
 
-void el_filter_insert(request_rec *r)
+void el_filter_insert(request_rec *r, const el_dir_t *dir)
 {
     const unsigned changing = EL_ROLE_BIT(EL_ROLE_OTHER) | EL_ROLE_BIT(EL_ROLE_HARNESS)
                               | EL_ROLE_BIT(EL_ROLE_INFLATE);
-    const el_dir_t *dir = el_dir_of(r);
     bool enabled = el_dir_enabled(dir, false);
     const char *type = r->content_type;
     el_chain_t chain;
     bool final;
 
-    /* A subrequest's body becomes part of another's. */
-    if (r->main) {
-        return;
-    }
     el_ranges_insert(r);
     chain = el_chain_look(r, enabled);
     if (el_dir_padding(dir) > 0) {
