@@ -136,15 +136,14 @@ static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
  */
 static candidates_t find_all(el_response_t *response, bool acceptable)
 {
-    request_rec *r = response->r;
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
+    request_rec *r = response->r;
     const el_precompressed_root_t *root = el_dir_of(r)->precompressed_root;
     const char *stem = stem_of(r, root);
     candidates_t all = {.count = 0};
 
     for (size_t i = 0; stem && i < sizeof(order) / sizeof(order[0]); i++) {
         candidate_t candidate = {.coding = order[i], .root = root ? root->folder : NULL};
-
         bool accepted =
             el_response_env_allows(r, order[i])
             && el_accept_choose(el_response_accept(response), &order[i], 1) != EL_IDENTITY;

@@ -44,7 +44,7 @@ typedef struct {
 static ap_filter_rec_t *inflate_rec;
 static ap_filter_rec_t *deflate_rec; /* NULL where DEFLATE is not ours */
 
-/* The URL that mod_proxy sends the request to; "" where it does not. */
+/* The URL that mod_proxy sends the request to; "" if it does not. */
 static const char *inflate_target_of(const request_rec *r)
 {
     const char *name = r->proxyreq ? r->filename : r->handler, *origin;
@@ -103,7 +103,7 @@ static void inflate_give_up(request_rec *r, in_t *in, el_inflated_t why, apr_sta
                   "elastic: the request body is refused: %s (so far %" APR_UINT64_T_FMT
                   " bytes encoded, %" APR_UINT64_T_FMT " decoded)",
                   el_inflate_text(why), in->inflate.in, in->inflate.out);
-    /* What is left of the body must not be taken for the next request. */
+    /* The rest of the body must not be taken for the next request. */
     r->connection->keepalive = AP_CONN_CLOSE;
     in->failed = rv;
     apr_brigade_cleanup(in->encoded);

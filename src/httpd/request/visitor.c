@@ -37,7 +37,7 @@ EL_USE_LOG;
 static char address4[] = "198.51.100.46";
 static char address6[] = "2001:db8:198:51::46";
 
-/* Where the file is, and who started httpd; set with the configuration. */
+/* The path of the file, and the user who started httpd; set with the configuration. */
 static const char *path;
 static uid_t starter;
 

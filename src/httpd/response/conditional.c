@@ -432,7 +432,7 @@ void el_not_modified_tag(el_response_t *response, el_policy_t *policy, const el_
     conditional_unset_identity(r);
 }
 
-/* What one of our filters would make of a 200. */
+/* The answer of one of our filters to a 200. */
 typedef struct {
     el_policy_t policy;
     el_facts_t facts;

@@ -258,7 +258,7 @@ static const char *const harmless[] = {
     EL_FILTER_EXPLAIN,   EL_FILTER_SKIPPED,      EL_FILTER_PRECOMPRESSED,
 };
 
-/* httpd's own records of the filters, by role; NULL where no module registered one. */
+/* httpd's own records of the filters, by role; NULL if no module registered one. */
 static const ap_filter_rec_t *registered[EL_ROLES_NAMED];
 
 static unsigned ours;

@@ -71,7 +71,7 @@ static bool hold_must_wait(el_response_t *response, const apr_bucket_brigade *bb
     return true;
 }
 
-/* What ended a look at a body. */
+/* The end of a look at a body. */
 typedef enum {
     LOOK_MORE,    /* nothing yet: the brigade is used up */
     LOOK_ENOUGH,  /* as much was seen as may be held */

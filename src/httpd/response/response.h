@@ -43,7 +43,7 @@ typedef struct {
     bool bounded;  /* it may have no more bytes than an httpd without this module would make */
 } el_choice_t;
 
-/* What the store of encodings knows of the body; zeroed: nothing, and nothing is kept. */
+/* The knowledge of the store of encodings; zeroed: none, and nothing is kept. */
 typedef struct {
     bool again;        /* seen recently: its encoding is kept */
     el_name_t name;    /* of the body */
@@ -86,7 +86,7 @@ typedef struct {
     bool inflates;           /* INFLATE is there */
     const char *listed_type; /* the response's type, if ElasticTypes was found to have it */
 
-    /* What the client has sent. */
+    /* The request, as the client sent it. */
     bool accept_known;
     el_accept_t accept;
     const char *cookie, *authorization; /* before other modules could take them away */
@@ -97,7 +97,7 @@ typedef struct {
     const char *origin; /* NULL: browsers use no dictionaries of it */
     el_available_t available;
 
-    /* What the controller says, read at the first decision that needs it. */
+    /* The controller, read at the first decision that needs it. */
     bool control_read, effort_known;
     el_control_state_t control;
     el_effort_t effort; /* at the rate of the client's connection */
