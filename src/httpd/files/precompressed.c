@@ -797,7 +797,7 @@ static bool prefers_dictionary(el_response_t *response, const candidate_t *candi
 {
     request_rec *r = response->r;
     const el_accept_t *accept = el_response_accept(response);
-    const el_available_t *available = el_available_ahead(r);
+    const el_available_t *available = el_available_ahead(response);
     el_policy_t policy;
     el_facts_t facts;
 
@@ -808,7 +808,7 @@ static bool prefers_dictionary(el_response_t *response, const candidate_t *candi
     policy = el_policy_of(r, EL_RECORD_ELASTIC);
     el_policy_read_encoding(&policy);
     facts = el_response_facts(response, &policy, false);
-    el_available_add(r, &policy, true, &facts.demand);
+    el_available_add(response, &policy, true, &facts.demand);
     facts.moment.size = (uint64_t)r->finfo.size;
     facts.moment.size_known = true;
     return facts.demand.available != EL_IDENTITY && facts.moment.size > 0
@@ -831,7 +831,7 @@ EL_RARE static int offer(request_rec *r)
     if (all.count == 0 && find_all(response, false).count == 0) {
         return DECLINED;
     }
-    el_available_add_vary(r);
+    el_available_add_vary(response);
     if (el_response_dated_range(r)) {
         el_response_drop_range(r);
     }

@@ -161,13 +161,13 @@ static void add_links(request_rec *r)
 {
     const char *url = el_dir_dictionary_link(el_dir_of(r));
     const el_dictionary_file_t *file = file_in_force(r);
-    bool varies = file && el_available_ahead(r)->possible;
+    bool varies = file && el_available_ahead(el_response_of(r))->possible;
 
     if (url) {
         add_link(r, url);
     }
     if (varies) {
-        el_available_add_vary(r);
+        el_available_add_vary(el_response_of(r));
     }
     if (file && !(varies && has_file(r, file))) {
         add_link(r, file->url);

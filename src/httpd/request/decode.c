@@ -9,8 +9,8 @@
 
 /*
  * The ratio is checked after each of so many decoded bytes, and at the end: mod_deflate does it for
- * each buffer, whose default size this is. Counted from the body's start, so that it does not matter
- * how the body arrives, or is read.
+ * each buffer, whose default size this is. Counted from the body's start, so that it does not
+ * matter how the body arrives, or is read.
  */
 #define CHECK_EVERY 8096
 

@@ -381,7 +381,7 @@ bool el_not_modified_now(el_response_t *response, const char *decoded)
         r->status_line = NULL;
         ap_add_output_filter_handle(no_body, NULL, r, r->connection);
         if (!decoded) {
-            el_available_add_vary(r);
+            el_available_add_vary(response);
         }
         return true;
     }
@@ -398,7 +398,7 @@ el_facts_t el_not_modified_facts(el_response_t *response, const el_policy_t *pol
     /* The functions below read the status, too. */
     r->status = HTTP_OK;
     facts = el_response_facts(response, policy, by_type || !r->content_type);
-    el_available_add(r, policy, false, &facts.demand);
+    el_available_add(response, policy, false, &facts.demand);
     moment = &facts.moment;
     moment->size_known = el_fields_length(&response->fields, &moment->size);
     moment->min_size = el_response_min_size(response, policy, moment->size);
@@ -485,7 +485,7 @@ void el_not_modified_returned(request_rec *r)
         return;
     }
     if (response->encodable) {
-        el_available_add_vary(r);
+        el_available_add_vary(response);
     }
     /* mod_filter does not tell which types it was given: then only the client's tag is known. */
     if (!response->harnessed || !r->content_type) {

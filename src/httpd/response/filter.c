@@ -138,18 +138,18 @@ void el_filter_insert(request_rec *r, const el_dir_t *dir)
 /* ---- send ------------------------------------------------------------------------------------ */
 
 /* Says in the header that the response depended, or could have, on what the request accepts. */
-static void filter_set_negotiated(request_rec *r)
+static void filter_set_negotiated(el_response_t *response)
 {
-    el_available_add_vary(r);
-    if (el_response_void_range(r)) {
-        el_response_drop_range(r);
+    el_available_add_vary(response);
+    if (el_response_void_range(response->r)) {
+        el_response_drop_range(response->r);
     }
 }
 
 /* Makes the header that of the body in `coding`. */
-static void filter_set_header(const el_response_t *response, el_coding_t coding)
+static void filter_set_header(el_response_t *response, el_coding_t coding)
 {
-    filter_set_negotiated(response->r);
+    filter_set_negotiated(response);
     el_fields_set_coding(response->r, coding, response->policy.etag);
 }
 
@@ -203,7 +203,7 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
         el_not_modified_tag(response, &response->policy, &facts);
     }
     if (decision.vary) {
-        filter_set_negotiated(r);
+        filter_set_negotiated(response);
     }
     /*
      * A stock compressor would have encoded the body, and taken away its length, which may be false
@@ -529,14 +529,14 @@ static bool filter_choose_setup(el_response_t *response, el_decision_t *decision
     response->choice = el_choose(&body, decision->coding);
     if (el_coding_needs_dictionary(decision->coding)
         && !el_coding_needs_dictionary(response->choice.coding)) {
-        el_available_outdone(response->r);
+        el_available_outdone(response);
         facts->demand.available = EL_IDENTITY;
     }
     *bypassed = el_decide_is_bypassed(facts);
     if (!el_coding_needs_dictionary(response->choice.coding) || *bypassed) {
         return true;
     }
-    setup->dictionary = el_available_prepare(response->r, setup->level);
+    setup->dictionary = el_available_prepare(response, setup->level);
     if (setup->dictionary) {
         setup->level = el_dictionary_level(setup->dictionary, setup->level);
         return true;
@@ -709,7 +709,7 @@ static bool filter_begin(ap_filter_t *f, el_response_t *response, el_record_t re
     response->policy = el_policy_of(f->r, record);
     response->behind = el_chain_roles(f->next);
     *facts = el_response_facts(response, &response->policy, el_chain_by_type(f));
-    el_available_add(f->r, &response->policy, false, demand);
+    el_available_add(response, &response->policy, false, demand);
     /* The best weight of a coding that a filter of ours behind has. */
     behind = response->behind & el_chain_ours();
     for (int other = 0; behind && other < EL_RECORDS; other++) {

@@ -9,8 +9,8 @@
 #include "httpd/config/settings.h"
 
 /*
- * In insert_filter, of a request of its own: puts ELASTIC into the chain, and notes the other filters
- * in it. `dir` are the request's settings.
+ * In insert_filter, of a request of its own: puts ELASTIC into the chain, and notes the other
+ * filters in it. `dir` are the request's settings.
  */
 void el_filter_insert(request_rec *r, const el_dir_t *dir);
 
