@@ -31,7 +31,7 @@ EL_USE_LOG;
 
 typedef struct {
     el_inflate_t inflate;
-    const char *rest; /* Content-Encoding of what the handler reads, or NULL */
+    const char *rest; /* Content-Encoding of the decoded body, or NULL */
     bool edited;
     bool eos_seen;
     apr_status_t failed;         /* what every further read gets */
@@ -42,7 +42,7 @@ typedef struct {
 } in_t;
 
 static ap_filter_rec_t *inflate_rec;
-static ap_filter_rec_t *deflate_rec; /* NULL where DEFLATE is not ours */
+static ap_filter_rec_t *deflate_rec; /* NULL: DEFLATE is not ours */
 
 /* The URL that mod_proxy sends the request to; "" if it does not. */
 static const char *inflate_target_of(const request_rec *r)

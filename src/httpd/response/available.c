@@ -2,6 +2,7 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/site.h"
+#include "httpd/response/header.h"
 
 #include "elastic/ratio.h"
 #include "elastic/structured.h"

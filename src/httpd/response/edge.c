@@ -1,6 +1,7 @@
 #include "httpd/response/edge.h"
 
 #include "httpd/base/filter_names.h"
+#include "httpd/response/header.h"
 #include "httpd/response/response.h"
 
 #include "elastic/packet.h"
