@@ -6,11 +6,9 @@
 #include "httpd/files/precompressed.h"
 #include "httpd/filters/filters.h"
 #include "httpd/request/request.h"
-#include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
-#include "httpd/response/not_modified.h"
-#include "httpd/response/response.h"
-#include "httpd/response/steps.h"
+#include "httpd/response/edge.h"
+#include "httpd/response/filter.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
@@ -140,7 +138,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_tick_open(server, pconf);
     el_improver_open(server);
     el_chain_configure();
-    el_ranges_configure();
+    el_edge_configure();
     el_status_configure(server, pconf);
     el_visitor_configure(pconf);
     el_records_report(server);
@@ -223,6 +221,21 @@ static int handle(request_rec *r)
     return status == DECLINED ? el_status_handler(r) : status;
 }
 
+static void insert_filters(request_rec *r)
+{
+    const el_dir_t *dir = el_dir_of(r);
+
+    /* A subrequest's body becomes part of another's. */
+    if (r->main) {
+        return;
+    }
+    /* A dictionary is the body before it is encoded: its filter stands before ELASTIC. */
+    if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files) {
+        el_dictionary_filter_insert(r);
+    }
+    el_filter_insert(r, dir);
+}
+
 /*
  * Just before httpd's own handler for files, which is the first of those at REALLY_LAST, and behind
  * handlers as late as mod_actions's, at LAST, in whichever order modules are loaded. "core.c" as a
@@ -253,7 +266,7 @@ static void register_hooks(apr_pool_t *pconf)
     /* Before mod_watchdog's, which starts the timer's thread. */
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
-    ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_insert_filter(insert_filters, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_read_request(el_visitor_look, NULL, NULL, APR_HOOK_REALLY_FIRST);
@@ -264,13 +277,11 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_handler(handle, NULL, NULL, BEHIND_MOD_CACHE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, PRECOMPRESSED);
     APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);
-    el_insertion_register();
+    el_filter_register();
     el_input_register();
     el_not_modified_register();
-    el_padding_register();
     el_dictionary_filter_register();
-    el_explain_register();
-    el_ranges_register();
+    el_edge_register();
     el_precompressed_register();
 }
 
@@ -278,7 +289,7 @@ static void register_record(el_record_t record, apr_pool_t *pconf)
 {
     el_record_load(record, records[record], pconf);
     register_hooks(pconf);
-    el_output_register(record);
+    el_filter_register_record(record);
 }
 
 static void register_elastic(apr_pool_t *pconf);

@@ -3,7 +3,7 @@
 #include "httpd/config/config.h"
 #include "httpd/config/dropin.h"
 #include "httpd/request/request.h"
-#include "httpd/response/chain.h"
+#include "httpd/response/header.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 

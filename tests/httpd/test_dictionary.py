@@ -75,6 +75,8 @@ out({PARTS[1]!r})
     "large.cgi": "head('Content-Type: text/plain')\nfor _ in range(9):\n    out('c' * 1000000)\n",
     "short.cgi": "head('Content-Type: text/plain', 'Content-Length: 9000')\nout('d' * 8000)\n",
     "none.cgi": "head('Content-Type: text/plain', 'Status: 404')\nout('a' * 9000)\n",
+    "long.cgi": "head('Content-Type: text/plain', 'ETag: \"l\"')\n"
+                "out('a line of a script ' * 20000)\n",
 }
 
 
@@ -160,6 +162,15 @@ def test_what_is_no_whole_body_is_a_hash_that_nobody_knows(server, path):
     answer = ask(server, dictionary=answer.raw)
     check.encoded(answer, "gzip", PAGE)
     assert server.notes(answer)["elastic-dictionary"] == "unknown" and not kept.exists()
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("ae", ["gzip", None])
+def test_a_script_whose_page_is_copied_ends_with_a_late_304(server, ae):
+    """It writes more than a pipe holds, and mod_cgi (of prefork) waits for its end."""
+    tag = server.get("/d/long.cgi", ae=ae).headers["ETag"]
+    answer = server.get("/d/long.cgi", ae=ae, headers={"If-None-Match": tag}, timeout=30)
+    assert answer.status == 304
 
 
 @pytest.mark.parametrize("place", sorted(REFUSED))

@@ -1,8 +1,10 @@
 """ElasticCache: a body that was seen before is not encoded again."""
 
 import random
+import re
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -195,6 +197,30 @@ def test_nobody_waits_for_others_to_encode_what_cannot_be_handed_over(httpd, tmp
                     "all others")
     server.wait_for(lambda: turns.clear() or not any(thread.is_alive() for thread in threads), 60,
                     "all answers")
+
+
+def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_path):
+    """The first holds its turn for four seconds. The second waits for it, and then encodes the body
+    itself, because it was larger than expected."""
+    turns = faults.Folder(tmp_path, "gzip-turns")
+    server = httpd(KEEP + PINNED + "ElasticCacheMaxSize 5900\n<Location /elastic-metrics>\n"
+                   "SetHandler elastic-metrics\n</Location>\n", modules=SHMCB, **turns.options)
+    path, _ = page(server, NOISE[:6000] + bytes(6000))
+    first, second = (threading.Thread(target=server.get, args=(path,), kwargs={"ae": "gzip"})
+                     for _ in range(2))
+    began = time.monotonic()
+    first.start()
+    server.wait_for(lambda: turns["1"], 60, "the first")
+    second.start()
+    # In another process, as with prefork, the second is not held.
+    server.wait_for(lambda: turns["2"] or time.monotonic() > began + 4, 60, "four seconds")
+    turns.clear()
+    first.join(60)
+    took = time.monotonic() - began
+    server.wait_for(lambda: turns.clear() or not second.is_alive(), 60, "the second")
+    text = server.get("/elastic-metrics").body.decode()
+    [spent] = re.findall(r'(?m)^elastic_encoding_seconds_sum\{coding="gzip"\} (\S+)$', text)
+    assert float(spent) < took + 2
 
 
 # --- the store's life

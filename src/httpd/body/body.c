@@ -10,13 +10,48 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UNKNOWN_LENGTH ((apr_size_t)-1)
-
 /*
- * A file that is encoded is read in pieces of this size: large enough that the calls do not show in
- * a profile, and no more than a process of hundreds should keep for it.
+ * A file is read in pieces of this size: large enough that the calls do not show in a profile, and
+ * no more than a process of hundreds should keep for it.
  */
 #define FILE_PIECE (32 * 1024)
+
+/*
+ * Nobody else can change the data of `e`. The owner of a mapped file can write to it at any time,
+ * and types of other modules are not known: such data is copied before it is used twice.
+ */
+static bool body_is_private(const apr_bucket *e)
+{
+    return APR_BUCKET_IS_HEAP(e) || APR_BUCKET_IS_POOL(e) || APR_BUCKET_IS_TRANSIENT(e)
+           || APR_BUCKET_IS_IMMORTAL(e);
+}
+
+el_measure_t el_body_measure(const apr_bucket_brigade *bb)
+{
+    el_measure_t measure = {.plain = true, .is_private = true};
+    bool known = true;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_EOS(e)) {
+            measure.ended = true;
+            measure.complete = known;
+            break;
+        }
+        if (APR_BUCKET_IS_METADATA(e)) {
+            measure.plain = measure.plain && APR_BUCKET_IS_FLUSH(e);
+        } else if (e->length > 0) {
+            measure.first = measure.pieces++ == 0 ? e : measure.first;
+            measure.is_private = measure.is_private && body_is_private(e);
+            if (e->length == EL_BODY_UNKNOWN) {
+                known = false;
+            } else {
+                measure.size += e->length;
+            }
+        }
+    }
+    return measure;
+}
 
 bool el_body_is_error(const apr_bucket_brigade *bb)
 {
@@ -83,7 +118,7 @@ int el_body_file(const apr_bucket_brigade *bb)
 }
 
 /* Reads a file bucket at the descriptor: no seek, no bucket of what was read. */
-static apr_status_t read_file(const apr_bucket *bucket, char *to, size_t nbytes)
+static apr_status_t body_read_file(const apr_bucket *bucket, char *to, size_t nbytes)
 {
     const apr_bucket_file *file = bucket->data;
     apr_size_t done = 0;
@@ -104,7 +139,12 @@ static apr_status_t read_file(const apr_bucket *bucket, char *to, size_t nbytes)
     return rv;
 }
 
-apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room, size_t *copied)
+/*
+ * Copies the data of a bucket of known length, `room` at most, and sets `*copied`. A file is read
+ * without its bucket noticing; of any other bucket, data that cannot be had at once is in a bucket
+ * behind it afterwards.
+ */
+static apr_status_t body_copy(apr_bucket *bucket, char *to, size_t room, size_t *copied)
 {
     apr_size_t expected = bucket->length;
     const char *data;
@@ -115,57 +155,26 @@ apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room, size_t *cop
     }
     *copied = expected;
     if (APR_BUCKET_IS_FILE(bucket)) {
-        return read_file(bucket, to, expected);
+        return body_read_file(bucket, to, expected);
     }
     rv = apr_bucket_read(bucket, &data, copied, APR_BLOCK_READ);
     if (rv == APR_SUCCESS && *copied > expected) {
         return APR_EGENERAL;
     }
     if (rv == APR_SUCCESS) {
-        /* Whatever it could not read at once is in a bucket behind it. */
         memcpy(to, data, *copied);
     }
     return rv;
 }
 
-static apr_status_t copy_all(apr_bucket_brigade *bb, el_whole_t *whole)
-{
-    size_t used = 0;
-
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
-        char *to = (char *)whole->buffer + used;
-        size_t copied = 0;
-        apr_status_t rv = APR_BUCKET_IS_METADATA(e)
-                              ? APR_SUCCESS
-                              : el_body_copy(e, to, whole->nbytes - used, &copied);
-
-        if (rv != APR_SUCCESS) {
-            return rv;
-        }
-        used += copied;
-    }
-    return used == whole->nbytes ? APR_SUCCESS : APR_EOF;
-}
-
-/*
- * Whether nobody else can change the data of `e`. A mapped file can be written by its owner at any
- * time, and what a bucket of an unknown type stands for is not known: such data is copied before it
- * is used twice.
- */
-static bool is_private(const apr_bucket *e)
-{
-    return APR_BUCKET_IS_HEAP(e) || APR_BUCKET_IS_POOL(e) || APR_BUCKET_IS_TRANSIENT(e)
-           || APR_BUCKET_IS_IMMORTAL(e);
-}
-
-/* A copy of the data of `*bucket`, whose length is known, takes its place. */
-static apr_status_t replace_by_copy(apr_bucket **bucket)
+/* Puts a copy of its data in place of `*bucket`, whose length is known. */
+static apr_status_t body_replace(apr_bucket **bucket)
 {
     apr_bucket *original = *bucket;
     char *copy = malloc(original->length + 1);
     size_t copied;
     apr_status_t rv =
-        copy ? el_body_copy(original, copy, original->length, &copied) : APR_ENOMEM;
+        copy ? body_copy(original, copy, original->length, &copied) : APR_ENOMEM;
 
     if (rv != APR_SUCCESS) {
         free(copy);
@@ -184,34 +193,23 @@ apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t 
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
         bool is_shared =
-            !APR_BUCKET_IS_METADATA(e) && !is_private(e) && e->length != UNKNOWN_LENGTH;
+            !APR_BUCKET_IS_METADATA(e) && !body_is_private(e) && e->length != EL_BODY_UNKNOWN;
         size_t nbytes = e->length;
         apr_status_t rv;
 
         if (is_shared && nbytes <= most) {
             most -= nbytes;
-            rv = replace_by_copy(&e);
+            rv = body_replace(&e);
         } else {
             incomplete = incomplete || is_shared;
             rv = apr_bucket_setaside(e, pool);
         }
-        /* Of a bucket that cannot be set aside httpd says so, but keeps it. */
+        /* httpd keeps a bucket that cannot be set aside, and says so. */
         if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
             return rv;
         }
     }
     return incomplete ? APR_INCOMPLETE : APR_SUCCESS;
-}
-
-bool el_body_is_private(const apr_bucket_brigade *bb)
-{
-    for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e);
-         e = APR_BUCKET_NEXT(e)) {
-        if (!APR_BUCKET_IS_METADATA(e) && !is_private(e)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context)
@@ -231,34 +229,16 @@ bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *contex
     return true;
 }
 
-/* The only bucket with data, where that is private memory already; otherwise NULL. */
-static apr_bucket *only_private(apr_bucket_brigade *bb)
+apr_status_t el_body_gather(apr_bucket_brigade *bb, const el_measure_t *measure, el_whole_t *whole)
 {
-    apr_bucket *only = NULL;
-
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
-        if (APR_BUCKET_IS_METADATA(e) || e->length == 0) {
-            continue;
-        }
-        if (only || !is_private(e)) {
-            return NULL;
-        }
-        only = e;
-    }
-    return only;
-}
-
-apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole)
-{
-    apr_bucket *only = only_private(bb);
-    size_t held;
+    size_t used = 0, held, nbytes = (size_t)measure->size;
     apr_status_t rv;
 
     *whole = (el_whole_t){.nbytes = nbytes};
-    if (only) {
+    if (measure->pieces == 1 && measure->is_private) {
         apr_size_t len;
 
-        rv = apr_bucket_read(only, &whole->data, &len, APR_BLOCK_READ);
+        rv = apr_bucket_read(measure->first, &whole->data, &len, APR_BLOCK_READ);
         if (rv != APR_SUCCESS || len == nbytes) {
             return rv;
         }
@@ -268,65 +248,57 @@ apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *w
         return APR_ENOMEM;
     }
     whole->data = whole->buffer;
-    rv = copy_all(bb, whole);
+    rv = APR_SUCCESS;
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); rv == APR_SUCCESS && !APR_BUCKET_IS_EOS(e);
+         e = APR_BUCKET_NEXT(e)) {
+        if (!APR_BUCKET_IS_METADATA(e)) {
+            size_t copied = 0;
+
+            rv = body_copy(e, (char *)whole->buffer + used, nbytes - used, &copied);
+            used += copied;
+        }
+    }
+    if (rv == APR_SUCCESS && used != nbytes) {
+        rv = APR_EOF;
+    }
     if (rv != APR_SUCCESS) {
         el_body_release(whole);
     }
     return rv;
 }
 
-/* The first bucket with data, or NULL. */
-static apr_bucket *first_data(apr_bucket_brigade *bb)
+el_whole_t el_body_peek(apr_bucket *first, size_t most)
 {
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
-         e = APR_BUCKET_NEXT(e)) {
-        if (!APR_BUCKET_IS_METADATA(e) && e->length > 0) {
-            return e;
-        }
-    }
-    return NULL;
-}
-
-/* Copies what is peeked at of `bucket`, whose data is at `data` unless it is a file's. */
-static bool copy_piece(const apr_bucket *bucket, const char *data, void *to, size_t nbytes)
-{
-    if (!to || APR_BUCKET_IS_FILE(bucket)) {
-        return to && read_file(bucket, to, nbytes) == APR_SUCCESS;
-    }
-    memcpy(to, data, nbytes);
-    return true;
-}
-
-el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most)
-{
-    apr_bucket *first = first_data(bb);
     el_whole_t piece = {NULL, 0, NULL};
     apr_size_t len = first ? first->length : 0;
+    bool is_file = first && APR_BUCKET_IS_FILE(first);
     size_t held;
 
     if (!first
-        || (!APR_BUCKET_IS_FILE(first)
+        || (!is_file
             && apr_bucket_read(first, &piece.data, &len, APR_NONBLOCK_READ) != APR_SUCCESS)) {
         return piece;
     }
     piece.nbytes = len < most ? len : most;
-    if (!is_private(first)) {
+    if (!body_is_private(first)) {
         piece.buffer = el_pool_buffer_acquire(piece.nbytes, &held);
-        if (!copy_piece(first, piece.data, piece.buffer, piece.nbytes)) {
+        if (!piece.buffer
+            || (is_file && body_read_file(first, piece.buffer, piece.nbytes) != APR_SUCCESS)) {
             piece.nbytes = 0;
+        } else if (!is_file) {
+            memcpy(piece.buffer, piece.data, piece.nbytes);
         }
         piece.data = piece.buffer;
     }
     return piece;
 }
 
-bool el_body_begins_encoded(apr_bucket_brigade *bb)
+bool el_body_begins_encoded(apr_bucket *first)
 {
-    apr_bucket *first = first_data(bb);
     const char *data;
     apr_size_t len;
 
-    return first && first->length != UNKNOWN_LENGTH && !APR_BUCKET_IS_FILE(first)
+    return first && first->length != EL_BODY_UNKNOWN && !APR_BUCKET_IS_FILE(first)
            && apr_bucket_read(first, &data, &len, APR_NONBLOCK_READ) == APR_SUCCESS
            && el_encoding_is_magic(data, len);
 }
@@ -353,4 +325,218 @@ void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb
         *block = NULL;
     }
     APR_BRIGADE_INSERT_TAIL(bb, bucket);
+}
+
+/* ---- a private copy -------------------------------------------------------------------------- */
+
+/* Room for the first bytes of a script: most pages fit. From then on it doubles. */
+#define ROOM_LEAST ((size_t)64 * 1024)
+
+struct el_copy {
+    el_account_t account;
+    size_t most;
+    char *bytes;
+    size_t nbytes, room;
+    unsigned unread; /* buckets of unknown length that nobody has read yet */
+    bool ended;      /* EOS has come */
+    bool failed;
+};
+
+/*
+ * Stands in place of a bucket's own data while nobody has read it. Its type has the name of the
+ * bucket's own, by which filters know how to read it.
+ */
+typedef struct {
+    el_copy_t *copy;
+    const apr_bucket_type_t *type;
+    void *data;
+    apr_bucket_type_t in_place;
+} watched_t;
+
+static void copy_fail(el_copy_t *copy)
+{
+    copy->failed = true;
+    el_memory_release(&copy->account, copy->bytes);
+    copy->bytes = NULL;
+    copy->nbytes = copy->room = 0;
+}
+
+/* Makes room for `nbytes` more. False if it cannot: the copy has failed. */
+static bool copy_reserve(el_copy_t *copy, size_t nbytes)
+{
+    size_t needed = copy->nbytes + nbytes, room = 2 * copy->room;
+    char *bytes;
+
+    if (needed <= copy->room) {
+        return true;
+    }
+    if (nbytes > copy->most - copy->nbytes) {
+        copy_fail(copy);
+        return false;
+    }
+    /* A file that is the whole body gets its own size. */
+    room = room < needed ? needed : room;
+    room = room < ROOM_LEAST ? ROOM_LEAST : room;
+    room = room < copy->most ? room : copy->most;
+    bytes = el_memory_acquire(&copy->account, room);
+    if (!bytes) {
+        /* Refused to the copy, not to the body that this thread encodes next. */
+        el_budget_take_refusal();
+        copy_fail(copy);
+        return false;
+    }
+    if (copy->nbytes > 0) {
+        memcpy(bytes, copy->bytes, copy->nbytes);
+    }
+    el_memory_release(&copy->account, copy->bytes);
+    copy->bytes = bytes;
+    copy->room = room;
+    return true;
+}
+
+static const apr_bucket_type_t watched_type;
+
+static void copy_watch(el_copy_t *copy, apr_bucket *bucket)
+{
+    watched_t *watched = apr_bucket_alloc(sizeof(*watched), bucket->list);
+
+    if (!watched) {
+        copy_fail(copy);
+        return;
+    }
+    *watched = (watched_t){copy, bucket->type, bucket->data, watched_type};
+    watched->in_place.name = bucket->type->name;
+    bucket->type = &watched->in_place;
+    bucket->data = watched;
+    copy->unread++;
+}
+
+/* Makes the bucket what it was; returns its copy. */
+static el_copy_t *copy_unwatch(apr_bucket *bucket)
+{
+    watched_t *watched = bucket->data;
+    el_copy_t *copy = watched->copy;
+
+    bucket->type = watched->type;
+    bucket->data = watched->data;
+    apr_bucket_free(watched);
+    copy->unread--;
+    return copy;
+}
+
+/* After the read, the bucket has the data that came, and the next bucket stands for the rest. */
+static apr_status_t copy_read_watched(apr_bucket *bucket, const char **data, apr_size_t *len,
+                                 apr_read_type_e mode)
+{
+    el_copy_t *copy = copy_unwatch(bucket);
+    const apr_bucket *behind = APR_BUCKET_NEXT(bucket);
+    apr_status_t rv = apr_bucket_read(bucket, data, len, mode);
+    apr_bucket *rest = APR_BUCKET_NEXT(bucket);
+
+    if (APR_STATUS_IS_EAGAIN(rv)) {
+        copy_watch(copy, bucket);
+    } else if (rv != APR_SUCCESS) {
+        copy_fail(copy);
+    } else {
+        if (!copy->failed && *len > 0 && copy_reserve(copy, *len)) {
+            memcpy(copy->bytes + copy->nbytes, *data, *len);
+            copy->nbytes += *len;
+        }
+        if (rest != behind && rest->length == EL_BODY_UNKNOWN && !copy->failed) {
+            copy_watch(copy, rest);
+        }
+    }
+    return rv;
+}
+
+static void copy_destroy_watched(void *data)
+{
+    watched_t *watched = data;
+
+    watched->copy->unread--;
+    copy_fail(watched->copy);
+    watched->type->destroy(watched->data);
+    apr_bucket_free(watched);
+}
+
+static apr_status_t copy_set_watched_aside(apr_bucket *bucket, apr_pool_t *pool)
+{
+    el_copy_t *copy = copy_unwatch(bucket);
+    apr_status_t rv = apr_bucket_setaside(bucket, pool);
+
+    copy_watch(copy, bucket);
+    return rv;
+}
+
+static const apr_bucket_type_t watched_type = {
+    "ELASTIC_WATCHED", 5, APR_BUCKET_DATA, copy_destroy_watched, copy_read_watched,
+    copy_set_watched_aside, apr_bucket_split_notimpl, apr_bucket_copy_notimpl,
+};
+
+/* Takes a bucket with data, whose bytes follow all that was copied until now. */
+static void copy_take(el_copy_t *copy, apr_bucket *bucket)
+{
+    if (copy->unread > 0) {
+        copy_fail(copy);
+    } else if (bucket->length == EL_BODY_UNKNOWN) {
+        copy_watch(copy, bucket);
+    } else if (bucket->length > 0 && copy_reserve(copy, bucket->length)) {
+        size_t copied;
+
+        if (body_copy(bucket, copy->bytes + copy->nbytes, bucket->length, &copied)
+            == APR_SUCCESS) {
+            copy->nbytes += copied;
+        } else {
+            copy_fail(copy);
+        }
+    }
+}
+
+static apr_status_t copy_clean_up(void *copy)
+{
+    el_copy_end(copy);
+    return APR_SUCCESS;
+}
+
+el_copy_t *el_copy_begin(apr_pool_t *pool, size_t most)
+{
+    el_copy_t *copy = apr_pcalloc(pool, sizeof(*copy));
+
+    copy->most = most;
+    apr_pool_cleanup_register(pool, copy, copy_clean_up, apr_pool_cleanup_null);
+    return copy;
+}
+
+void el_copy_take(el_copy_t *copy, apr_bucket_brigade *bb)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb);
+         e != APR_BRIGADE_SENTINEL(bb) && !copy->ended && !copy->failed; e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_EOS(e)) {
+            copy->ended = true;
+        } else if (!APR_BUCKET_IS_METADATA(e)) {
+            copy_take(copy, e);
+        } else if (!APR_BUCKET_IS_FLUSH(e)) {
+            /* An error, or the end of the connection: the body is not what it should have been. */
+            copy_fail(copy);
+        }
+    }
+}
+
+el_copy_state_t el_copy_state(const el_copy_t *copy)
+{
+    if (copy->failed) {
+        return EL_COPY_FAILED;
+    }
+    return copy->ended && copy->unread == 0 ? EL_COPY_WHOLE : EL_COPY_BEGUN;
+}
+
+const char *el_copy_bytes(const el_copy_t *copy, size_t *nbytes)
+{
+    *nbytes = copy->nbytes;
+    return copy->bytes;
+}
+
+void el_copy_end(el_copy_t *copy)
+{
+    copy_fail(copy);
 }

@@ -1,5 +1,8 @@
 /*
- * Reading bodies: what a brigade holds, without reading more of it than the question needs.
+ * Bodies in brigades: what their buckets say, reading them whole or in part, and a private copy of
+ * one that only passes.
+ *
+ * A brigade belongs to one thread at a time.
  */
 #ifndef ELASTIC_BODY_BODY_H
 #define ELASTIC_BODY_BODY_H
@@ -9,7 +12,23 @@
 #include "apr_buckets.h"
 #include "util_filter.h"
 
-/* Whether `bb` begins with an error, so that httpd answers with another response. */
+/* The length of a bucket that must be read to learn it: a pipe, a socket. */
+#define EL_BODY_UNKNOWN ((apr_size_t)-1)
+
+/* A brigade up to its EOS, by its buckets alone: nothing is read. */
+typedef struct {
+    bool ended;        /* EOS is there */
+    bool complete;     /* and every length is known */
+    bool plain;        /* there is nothing but data, FLUSH and EOS */
+    bool is_private;   /* nobody else can change the data: it may be read twice */
+    unsigned pieces;   /* buckets with data */
+    apr_bucket *first; /* of these, or NULL */
+    uint64_t size;     /* bytes of data of known length */
+} el_measure_t;
+
+el_measure_t el_body_measure(const apr_bucket_brigade *bb);
+
+/* `bb` begins with an error, so that httpd answers with another response. */
 bool el_body_is_error(const apr_bucket_brigade *bb);
 
 /*
@@ -23,31 +42,23 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
                           apr_read_type_e mode);
 
 /*
- * Copies the data of a bucket of known length, `room` at most, to `to`, of which `*copied` is
- * filled then. A file is read without its bucket noticing; of any other, what cannot be had at once
- * is in a bucket behind it afterwards.
- */
-apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room, size_t *copied);
-
-/*
- * Has the data of `bb` outlast this call of a filter, in `pool` or in memory of its own. What is
- * neither private memory nor of unknown length is copied, `most` bytes of it at most: who passed it
- * on may close its file when the filter returns, and a file of `pool` cannot be set aside in there.
- * APR_INCOMPLETE where more than that is left; another error where it cannot be read, or memory is
- * short.
+ * Makes the data of `bb` outlast this call of a filter, in `pool` or in memory of its own. Copies
+ * up to `most` bytes of what is neither private nor of unknown length: the handler may close its
+ * file when the filter returns, and a file of `pool` cannot be set aside in that pool.
+ * APR_INCOMPLETE if more than that is left; another error if it cannot be read, or memory is short.
  */
 apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t most);
 
 /*
- * Bytes of a block of output: what httpd's own buckets hold, so that the allocator's 8 KB blocks
- * are reused and a slow client pins no more than it would without us.
+ * Bytes of a block of output: as many as httpd's own buckets hold, so that the allocator's 8 KB
+ * blocks are reused and a slow client pins no more than it would without this module.
  */
 #define EL_BODY_BLOCK APR_BUCKET_BUFF_SIZE
 
 /*
- * Appends the first `nbytes` of a block of apr_bucket_alloc(). A bucket of its own takes the block,
- * which is NULL then; but for a few bytes, of which a client that is slow to read would pin a block
- * each: these are copied where there is memory for it.
+ * Appends the first `nbytes` of a block of apr_bucket_alloc(). The bucket takes the block, and
+ * `*block` is NULL; but a few bytes are copied if there is memory for it, so that a slow client
+ * does not pin a whole block for them.
  */
 void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb);
 
@@ -61,50 +72,75 @@ apr_status_t el_no_body(ap_filter_t *f, apr_bucket_brigade *bb);
 typedef struct {
     const char *data;
     size_t nbytes;
-    void *buffer; /* of the pool, where the body was gathered there; otherwise NULL */
+    void *buffer; /* of the pool, if the body was gathered there; otherwise NULL */
 } el_whole_t;
 
 /*
- * Gathers the data of `bb`, of which all lengths are known, `nbytes` in all, in private memory: in
- * a buffer of the pool, unless one private bucket has it all. Files are read without their buckets
- * noticing, so that the brigade can still be sent as it is. An error where the body cannot be read,
- * or is shorter: APR_EOF; then there is nothing to release.
+ * Gathers the complete body `bb`, as it was measured, in private memory: in a buffer of the pool,
+ * unless one private bucket has it all. Files are read without their buckets noticing, so that the
+ * brigade can still be sent as it is. An error if the body cannot be read, APR_EOF if it is
+ * shorter; then there is nothing to release.
  */
-apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole);
-
-/*
- * What is at hand of the first of the body's data, `most` bytes of it at most, and none where it
- * cannot be had without waiting. `bb` stays as it is.
- */
-el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most);
-
-/*
- * Whether the body is encoded by its first bytes, where these are in memory; nothing is read for
- * that.
- */
-bool el_body_begins_encoded(apr_bucket_brigade *bb);
+apr_status_t el_body_gather(apr_bucket_brigade *bb, const el_measure_t *measure,
+                            el_whole_t *whole);
 
 /* Releases the buffer of a gathered body. */
 void el_body_release(el_whole_t *whole);
 
 /*
+ * Up to `most` bytes of the bucket that a body begins with, which may be NULL and stays as it is;
+ * none if they cannot be had without waiting. The caller releases them.
+ */
+el_whole_t el_body_peek(apr_bucket *first, size_t most);
+
+/*
+ * The body whose first bucket this is, or NULL, begins like an encoded one. Only memory is looked
+ * at: nothing is read for it.
+ */
+bool el_body_begins_encoded(apr_bucket *first);
+
+/*
  * The open file whose first bytes are all of the body, up to EOS; the number of bytes is the body's
- * size. -1 where it is no file, or more than that. The descriptor is the bucket's.
+ * size. -1 if it is no file, or more than that. The descriptor is the bucket's.
  */
 int el_body_file(const apr_bucket_brigade *bb);
 
 /*
- * Whether all data up to EOS, whose length is known, is in memory that nobody else can change: in
- * heap, pool, transient or immortal buckets. Only such data may be read twice, as for a hash and
- * then for an encoding that the hash names; anything else is gathered first.
- */
-bool el_body_is_private(const apr_bucket_brigade *bb);
-
-/*
- * Calls `use` with `context` and each piece of such a body in turn. False where a piece cannot be
- * had, or is not as long as was said.
+ * Calls `use` with `context` and each piece of a complete, private body in turn. False if a piece
+ * cannot be had, or is not as long as was said.
  */
 typedef void el_body_use_t(void *context, const char *data, size_t nbytes);
 bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context);
+
+/*
+ * A private copy of a body, made as the body passes a filter. The body is neither changed nor held
+ * up: files are read beside their buckets, and a bucket of unknown length, such as a script's pipe,
+ * is copied when a filter behind reads it. So the filter gives each brigade to el_copy_take(),
+ * passes it on, and then asks for the state of the copy.
+ *
+ * The bytes of a copy count in ElasticMaxMemory (engines/budget.h).
+ */
+typedef struct el_copy el_copy_t;
+
+typedef enum {
+    EL_COPY_BEGUN, /* there is more to come */
+    EL_COPY_WHOLE, /* all of the body is there, up to its EOS */
+    EL_COPY_FAILED /* it never will be: the body is too large or broken off, or memory is short */
+} el_copy_state_t;
+
+/* A copy of a body of at most `most` bytes, which ends with the pool at the latest. */
+el_copy_t *el_copy_begin(apr_pool_t *pool, size_t most);
+
+/* Copies what is at hand of a brigade that is about to be passed on. */
+void el_copy_take(el_copy_t *copy, apr_bucket_brigade *bb);
+
+/* EL_COPY_BEGUN after a brigade with EOS was passed on: nobody has read all of it. */
+el_copy_state_t el_copy_state(const el_copy_t *copy);
+
+/* The bytes so far, and how many; they stay until the copy ends. */
+const char *el_copy_bytes(const el_copy_t *copy, size_t *nbytes);
+
+/* Frees the bytes. Nothing more is copied. */
+void el_copy_end(el_copy_t *copy);
 
 #endif

@@ -7,7 +7,12 @@
 #include "engines/engines.h"
 #include "host/process.h"
 
+#include "http_log.h"
+#include "http_protocol.h"
+
 #include <unistd.h>
+
+EL_USE_LOG;
 
 /*
  * 2^32 times √2 - 1, to the nearest odd number. Its multiples, modulo 2^32, are spread evenly and
@@ -25,7 +30,7 @@ el_meter_t el_meter_create(void)
 }
 
 /*
- * The time elapsed lies inside of the CPU time: a kernel lets others run when a system call
+ * The time elapsed lies inside of the CPU time: a kernel lets other threads run when a system call
  * returns, and in a busy process the sampled responses would seem to take many times longer.
  */
 void el_meter_start(el_meter_t *meter)
@@ -44,11 +49,15 @@ void el_meter_stop(el_meter_t *meter)
     }
 }
 
-void el_meter_go_on(el_meter_t *meter, const el_meter_t *before)
+el_meter_t el_meter_after(const el_meter_t *before)
 {
-    meter->used.sampled = before->used.sampled;
-    meter->used.elapsed_nsec = before->used.elapsed_nsec;
-    meter->used.looked_nsec = before->used.cpu_nsec;
+    return (el_meter_t){
+        .used = {
+            .sampled = before->used.sampled,
+            .elapsed_nsec = before->used.elapsed_nsec,
+            .looked_nsec = before->used.cpu_nsec,
+        },
+    };
 }
 
 void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
@@ -58,13 +67,12 @@ void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t
     *encoder = (el_encoder_t){
         .plan = el_engine_plan(coding, setup, whole),
         .level = setup->level,
-        .meter = el_meter_create(),
         .pool = r->pool,
         .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
     };
 }
 
-/* Output of a whole body, and whose memory it lies in. */
+/* The output of a whole body, and the memory that it lies in. */
 typedef struct {
     void *buffer;
     const uint8_t *data; /* within `buffer` */
@@ -73,11 +81,11 @@ typedef struct {
 } output_t;
 
 /*
- * The output of a whole body becomes a bucket. With `spare`, what fits into a block of httpd's own
- * is copied, so that the buffer serves the next body at once; otherwise it goes out in the buffer
- * itself, which is released when it is sent, and so does what there is no memory to copy.
+ * Makes a bucket of the output of a whole body. With `spare`, copies what fits into a block of
+ * httpd's own, so that the buffer serves the next body at once. Otherwise, or without memory for
+ * that, the buffer itself goes out, and is released when it was sent.
  */
-static void ship_whole(el_encoder_t *encoder, const output_t *output, bool spare)
+static void encoder_ship(el_encoder_t *encoder, const output_t *output, bool spare)
 {
     apr_bucket_alloc_t *alloc = encoder->brigade->bucket_alloc;
     size_t before = (size_t)(output->data - (const uint8_t *)output->buffer);
@@ -98,33 +106,15 @@ static void ship_whole(el_encoder_t *encoder, const output_t *output, bool spare
     encoder->meter.used.out += output->nbytes;
 }
 
-/*
- * A client that is slow to read holds the output for long: what goes out in its own buffer has one
- * of its size, where that is half as large or less and can be had.
- */
-static uint8_t *fit_buffer(uint8_t *buffer, size_t room, size_t nbytes)
-{
-    bool half = nbytes > EL_BODY_BLOCK && nbytes <= room / 2;
-    size_t held;
-    uint8_t *smaller = half ? el_pool_buffer_acquire(nbytes, &held) : NULL;
-
-    if (!smaller) {
-        return buffer;
-    }
-    memcpy(smaller, buffer, nbytes);
-    el_pool_buffer_release(buffer);
-    return smaller;
-}
-
 /* A whole body, encoded. */
 typedef struct {
-    uint8_t *buffer; /* of the pool; NULL where that failed */
+    uint8_t *buffer; /* of the pool; NULL: that failed */
     size_t room;     /* bytes that it has */
     size_t nbytes;   /* of the body */
     bool fresh;      /* the context was new */
 } whole_t;
 
-static whole_t encode_whole(const el_plan_t *plan, const char *data, size_t len)
+static whole_t encoder_encode(const el_plan_t *plan, const char *data, size_t len)
 {
     size_t room = 0;
     uint8_t *buffer = el_pool_buffer_acquire(el_engine_bound(len), &room);
@@ -149,11 +139,24 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
 
     el_holders_begin();
     el_meter_start(&encoder->meter);
-    whole = encode_whole(&encoder->plan, data, len);
+    whole = encoder_encode(&encoder->plan, data, len);
     if (whole.buffer) {
-        uint8_t *sent = fit_buffer(whole.buffer, whole.room, whole.nbytes);
+        uint8_t *sent = whole.buffer, *smaller = NULL;
+        size_t held;
 
-        ship_whole(encoder, &(output_t){sent, sent, whole.nbytes, el_pool_buffer_release}, true);
+        /*
+         * A client that is slow to read holds the output for long: output that goes out in its own
+         * buffer gets one of its size, if that is half as large or less and can be had.
+         */
+        if (whole.nbytes > EL_BODY_BLOCK && whole.nbytes <= whole.room / 2) {
+            smaller = el_pool_buffer_acquire(whole.nbytes, &held);
+        }
+        if (smaller) {
+            memcpy(smaller, whole.buffer, whole.nbytes);
+            el_pool_buffer_release(whole.buffer);
+            sent = smaller;
+        }
+        encoder_ship(encoder, &(output_t){sent, sent, whole.nbytes, el_pool_buffer_release}, true);
         encoder->meter.used.in += len;
         encoder->meter.used.fresh = whole.fresh;
     }
@@ -173,7 +176,7 @@ void el_encoder_found(el_encoder_t *encoder, el_found_t *found, const el_meter_t
         .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
     };
     encoder->meter.used.in = found->entry.in;
-    ship_whole(encoder, &(output_t){found->buffer, found->entry.data, found->entry.nbytes,
+    encoder_ship(encoder, &(output_t){found->buffer, found->entry.data, found->entry.nbytes,
                                     found->release}, false);
     found->buffer = NULL;
 }
@@ -181,13 +184,13 @@ void el_encoder_found(el_encoder_t *encoder, el_found_t *found, const el_meter_t
 el_measured_t el_encoder_try(const el_plan_t *plan, const char *data, size_t len)
 {
     uint64_t began = el_clock_cpu_nsec();
-    whole_t whole = encode_whole(plan, data, len);
+    whole_t whole = encoder_encode(plan, data, len);
 
     el_pool_buffer_release(whole.buffer);
     return (el_measured_t){len, whole.nbytes, el_clock_cpu_nsec() - began, whole.fresh};
 }
 
-static void close_stream(el_encoder_t *encoder)
+static void encoder_close(el_encoder_t *encoder)
 {
     el_pool_release(encoder->context);
     encoder->context = NULL;
@@ -197,10 +200,10 @@ static void close_stream(el_encoder_t *encoder)
     }
 }
 
-/* A copy that this process forks runs the cleanups of what is in use here, and must not count. */
-static apr_status_t clean_up(void *encoder)
+/* A process that this one forks runs the cleanups of open streams, too, and must not count. */
+static apr_status_t encoder_clean_up(void *encoder)
 {
-    close_stream(encoder);
+    encoder_close(encoder);
     if ((unsigned)getpid() == el_shared.process) {
         el_holders_end();
     }
@@ -217,15 +220,8 @@ bool el_encoder_open(el_encoder_t *encoder)
     }
     encoder->meter.used.fresh = !encoder->context->kept;
     el_holders_begin();
-    apr_pool_cleanup_register(encoder->pool, encoder, clean_up, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(encoder->pool, encoder, encoder_clean_up, apr_pool_cleanup_null);
     return true;
-}
-
-void el_encoder_commit(el_encoder_t *encoder)
-{
-    if (encoder->context) {
-        encoder->context->account.committed = true;
-    }
 }
 
 el_reason_t el_encoder_failure(void)
@@ -236,13 +232,13 @@ el_reason_t el_encoder_failure(void)
 void el_encoder_close(el_encoder_t *encoder)
 {
     if (encoder->context) {
-        apr_pool_cleanup_kill(encoder->pool, encoder, clean_up);
-        close_stream(encoder);
+        apr_pool_cleanup_kill(encoder->pool, encoder, encoder_clean_up);
+        encoder_close(encoder);
         el_holders_end();
     }
 }
 
-static el_step_t step(el_encoder_t *encoder, el_op_t op, el_span_t *span)
+static el_step_t encoder_step(el_encoder_t *encoder, el_op_t op, el_span_t *span)
 {
     el_step_t result;
 
@@ -271,9 +267,220 @@ bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t 
 
     el_meter_start(&encoder->meter);
     do {
-        result = step(encoder, op, &span);
+        result = encoder_step(encoder, op, &span);
     } while (result == EL_STEP_MORE);
     el_meter_stop(&encoder->meter);
     encoder->meter.used.in += len;
     return result == EL_STEP_OK;
+}
+
+/* ---- the stream ------------------------------------------------------------------------------ */
+
+/*
+ * Output is passed on in pieces of this size: below the 64 KB from which httpd blocks on a slow
+ * client.
+ */
+#define PASS_SIZE (32 * 1024)
+
+static void stream_forget_kept(el_stream_t *stream)
+{
+    stream->fallback = NULL;
+    if (stream->kept) {
+        apr_brigade_cleanup(stream->kept);
+    }
+}
+
+/* From now on the body goes out as it was decided, or ends in error. */
+static void stream_commit(ap_filter_t *f, el_stream_t *stream)
+{
+    if (stream->fallback) {
+        stream->fallback->begin(f, stream->owner);
+        stream_forget_kept(stream);
+    }
+}
+
+apr_status_t el_stream_pass(ap_filter_t *f, el_stream_t *stream)
+{
+    apr_status_t rv;
+
+    stream->passed_at = *stream->made;
+    if (APR_BRIGADE_EMPTY(stream->out)) {
+        return APR_SUCCESS;
+    }
+    stream->passed = true;
+    stream_commit(f, stream);
+    rv = ap_pass_brigade(f->next, stream->out);
+    apr_brigade_cleanup(stream->out);
+    return rv;
+}
+
+apr_status_t el_stream_break_off(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb,
+                                 apr_status_t rv, const char *what)
+{
+    request_rec *r = f->r;
+    int status = stream->passed ? HTTP_BAD_GATEWAY : stream->error_status;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: the response to %s ends in error: %s",
+                  r->uri, what);
+    stream->ops->abandon(f, stream->owner);
+    stream->broken = true;
+    stream_forget_kept(stream);
+    /* mod_cache would keep the part that it has as the whole. */
+    r->no_cache = 1;
+    if (stream->out) {
+        apr_brigade_cleanup(stream->out);
+    }
+    apr_brigade_cleanup(bb);
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(status, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+    ap_pass_brigade(f->next, bb);
+    apr_brigade_cleanup(bb);
+    return rv != APR_SUCCESS ? rv : APR_EGENERAL;
+}
+
+/* Puts out all that was taken so far and passes it on, with `bucket`, which is a FLUSH. */
+static apr_status_t stream_flush(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (stream->dirty && stream->ops->flush) {
+        rv = stream->ops->flush(f, stream->owner);
+    }
+    stream->dirty = false;
+    APR_BRIGADE_INSERT_TAIL(stream->out, bucket);
+    return rv == APR_SUCCESS ? el_stream_pass(f, stream) : rv;
+}
+
+/* Reads `bucket`; before a wait for more, the client gets what there is. */
+static apr_status_t stream_read(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket,
+                                const char **data, apr_size_t *len)
+{
+    apr_status_t rv = el_body_read(bucket, data, len, APR_NONBLOCK_READ);
+
+    if (APR_STATUS_IS_EAGAIN(rv)) {
+        if (stream->dirty || !stream->passed || !APR_BRIGADE_EMPTY(stream->out)) {
+            rv = stream_flush(f, stream, apr_bucket_flush_create(f->r->connection->bucket_alloc));
+            if (rv != APR_SUCCESS) {
+                return rv;
+            }
+        }
+        rv = el_body_read(bucket, data, len, APR_BLOCK_READ);
+    }
+    if (rv != APR_SUCCESS) {
+        stream->error = "the body cannot be read";
+    }
+    return rv;
+}
+
+/*
+ * Takes the data of `bucket`, and the bucket: deletes it, or keeps it while the filter can still
+ * fall back. Reading makes memory of a file's first piece, so of a file a reference is kept.
+ */
+static apr_status_t stream_take(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket)
+{
+    apr_bucket *reference = NULL;
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv;
+
+    if (stream->fallback && APR_BUCKET_IS_FILE(bucket)) {
+        apr_bucket_copy(bucket, &reference);
+    }
+    rv = stream_read(f, stream, bucket, &data, &len);
+    if (rv == APR_SUCCESS) {
+        stream->dirty = stream->dirty || len > 0;
+        rv = stream->ops->data(f, stream->owner, data, len);
+    }
+    /* Passing something on has ended the fallback meanwhile, or the body cannot go on. */
+    if (rv != APR_SUCCESS || !stream->fallback) {
+        if (reference) {
+            apr_bucket_destroy(reference);
+        }
+        if (rv == APR_SUCCESS) {
+            apr_bucket_delete(bucket);
+        }
+        return rv;
+    }
+    if (!stream->kept) {
+        stream->kept = apr_brigade_create(f->r->pool, f->r->connection->bucket_alloc);
+    }
+    if (reference) {
+        reference->length = bucket->length;
+        apr_bucket_delete(bucket);
+        APR_BRIGADE_INSERT_TAIL(stream->kept, reference);
+    } else {
+        stream->kept_nbytes += bucket->length;
+        APR_BUCKET_REMOVE(bucket);
+        APR_BRIGADE_INSERT_TAIL(stream->kept, bucket);
+    }
+    return APR_SUCCESS;
+}
+
+/*
+ * The body cannot go on. If all of it is at hand, and nothing was passed on, the filter falls back;
+ * other buckets than data, of which `out` has some, hold wherever they stand before EOS.
+ */
+static apr_status_t stream_stop(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb,
+                                apr_status_t rv)
+{
+    if (!stream->unchanged || !stream->fallback) {
+        return el_stream_break_off(f, stream, bb, rv, stream->error);
+    }
+    el_body_drop(stream->out);
+    APR_BRIGADE_PREPEND(bb, stream->out);
+    if (stream->kept) {
+        APR_BRIGADE_PREPEND(bb, stream->kept);
+    }
+    return stream->fallback->fall_back(f, stream->owner, bb);
+}
+
+apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb)) {
+        apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
+
+        if (APR_BUCKET_IS_EOS(bucket)) {
+            rv = stream->ops->end(f, stream->owner);
+            if (rv != APR_SUCCESS) {
+                return stream_stop(f, stream, bb, rv);
+            }
+            APR_BRIGADE_CONCAT(stream->out, bb);
+            ap_remove_output_filter(f);
+            return el_stream_pass(f, stream);
+        }
+        if (!APR_BUCKET_IS_METADATA(bucket)) {
+            rv = stream_take(f, stream, bucket);
+        } else {
+            APR_BUCKET_REMOVE(bucket);
+            if (APR_BUCKET_IS_FLUSH(bucket)) {
+                rv = stream_flush(f, stream, bucket);
+            } else {
+                stream->failed = stream->failed || AP_BUCKET_IS_ERROR(bucket);
+                APR_BRIGADE_INSERT_TAIL(stream->out, bucket);
+            }
+        }
+        if (rv == APR_SUCCESS
+            && ((stream->eager && !stream->passed && *stream->made > 0)
+                || *stream->made - stream->passed_at >= PASS_SIZE)) {
+            rv = el_stream_pass(f, stream);
+        }
+        if (stream->kept_nbytes > EL_STREAM_COPIED) {
+            stream_commit(f, stream);
+        }
+    }
+    if (stream->error) {
+        return stream_stop(f, stream, bb, rv);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = el_stream_pass(f, stream);
+    }
+    /* The kept data must outlast this call of the filter, but a file need not. */
+    if (stream->kept && el_body_set_aside(stream->kept, f->r->pool, 0) != APR_SUCCESS) {
+        stream_commit(f, stream);
+    }
+    apr_brigade_cleanup(bb);
+    return rv;
 }

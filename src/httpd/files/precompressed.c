@@ -3,15 +3,8 @@
 #include "httpd/body/body.h"
 #include "httpd/config/glue.h"
 #include "httpd/response/available.h"
-#include "httpd/response/chain.h"
 #include "httpd/response/choose.h"
-#include "httpd/response/facts.h"
-#include "httpd/response/fields.h"
-#include "httpd/response/response.h"
-#include "httpd/shared/shared.h"
-#include "httpd/shared/stats.h"
 
-#include "elastic/etag.h"
 #include "elastic/precompressed.h"
 #include "host/files.h"
 
@@ -25,9 +18,8 @@
 EL_USE_LOG;
 
 /*
- * A precompressed file is read in pieces of this size, and most are sent in one call then, as those
- * files are that httpd maps. In smaller pieces it takes more CPU than such a file: the figures are
- * in docs/internals/engines.md.
+ * A precompressed file is read in pieces of this size: most are sent in one call then, as the files
+ * that httpd maps. Smaller pieces take more CPU than such a file (docs/internals/engines.md).
  */
 #define PIECE (128 * 1024)
 
@@ -36,7 +28,6 @@ typedef struct {
     const char *path;
     const char *root; /* the folder that it must not leave; NULL: it lies beside its file */
     apr_finfo_t finfo;
-    bool trusted; /* it, and a link that leads to it, may be sent in place of its file */
     bool asked; /* is_allowed() has looked it up; then `allowed` is its answer */
     bool allowed;
     bool tagged; /* tag_of() has made `tag` */
@@ -49,16 +40,9 @@ typedef struct {
     size_t count;
 } candidates_t;
 
-/* Whether the environment allows the coding and the request accepts it. */
-static bool is_acceptable(request_rec *r, el_coding_t coding)
-{
-    return el_response_env_allows(r, coding)
-           && el_accept_choose(el_response_accept(r), &coding, 1) != EL_IDENTITY;
-}
-
 /*
- * Whether a file, or a link, is root's or that of the owner of r's file. Others who may write into
- * the folder, as by an upload, must not put a body in place of that file's.
+ * A file, or a link, is root's or that of the owner of r's file. Others who may write into the
+ * folder, as by an upload, must not put a body in place of that file's.
  */
 static bool is_trusted(const request_rec *r, const apr_finfo_t *finfo)
 {
@@ -69,52 +53,36 @@ static bool is_trusted(const request_rec *r, const apr_finfo_t *finfo)
 }
 
 /*
- * What is known of the file at the candidate's path. Below ElasticPrecompressedRoot, whoever may
- * write there is trusted. Elsewhere a link must be, too: what it leads to was not made to be sent
- * here.
+ * Looks at the file at the candidate's path. With `wanted`, a fault of it is counted. Below
+ * ElasticPrecompressedRoot, everybody who may write there is trusted. Elsewhere a link must be,
+ * too: the file that it leads to was not made to be sent here.
  */
-static apr_status_t look(request_rec *r, candidate_t *candidate)
-{
-    apr_int32_t not_followed = candidate->root ? 0 : APR_FINFO_LINK;
-    apr_status_t found = apr_stat(&candidate->finfo, candidate->path, APR_FINFO_NORM | not_followed,
-                                  r->pool);
-
-    candidate->trusted = candidate->root || is_trusted(r, &candidate->finfo);
-    if (found == APR_SUCCESS && candidate->finfo.filetype == APR_LNK) {
-        found = apr_stat(&candidate->finfo, candidate->path, APR_FINFO_NORM, r->pool);
-        candidate->trusted = candidate->trusted && is_trusted(r, &candidate->finfo);
-    }
-    return found;
-}
-
-/*
- * What keeps the file at the candidate's path from being one; EL_PRECOMPRESSED_FAULTS_COUNT:
- * nothing.
- */
-static el_precompressed_fault_t fault_of(const request_rec *r, const candidate_t *candidate,
-                                   apr_status_t found)
-{
-    if (found != APR_SUCCESS) {
-        return EL_PRECOMPRESSED_UNREADABLE;
-    }
-    if (candidate->finfo.filetype != APR_REG) {
-        return EL_PRECOMPRESSED_IRREGULAR;
-    }
-    if (!candidate->trusted) {
-        return EL_PRECOMPRESSED_OWNER;
-    }
-    return candidate->finfo.mtime < r->finfo.mtime ? EL_PRECOMPRESSED_OUTDATED
-                                                   : EL_PRECOMPRESSED_FAULTS_COUNT;
-}
-
-/* Looks at what lies at the candidate's path; with `wanted`, a fault of it is counted. */
 static bool is_usable(request_rec *r, candidate_t *candidate, bool wanted)
 {
-    apr_status_t found = look(r, candidate);
-    el_precompressed_fault_t fault = fault_of(r, candidate, found);
+    apr_finfo_t *finfo = &candidate->finfo;
+    apr_int32_t not_followed = candidate->root ? 0 : APR_FINFO_LINK;
+    apr_status_t found =
+        apr_stat(finfo, candidate->path, APR_FINFO_NORM | not_followed, r->pool);
+    bool trusted = candidate->root || is_trusted(r, finfo);
+    el_precompressed_fault_t fault;
 
-    if (APR_STATUS_IS_ENOENT(found) || fault == EL_PRECOMPRESSED_FAULTS_COUNT) {
-        return found == APR_SUCCESS;
+    if (found == APR_SUCCESS && finfo->filetype == APR_LNK) {
+        found = apr_stat(finfo, candidate->path, APR_FINFO_NORM, r->pool);
+        trusted = trusted && is_trusted(r, finfo);
+    }
+    if (APR_STATUS_IS_ENOENT(found)) {
+        return false;
+    }
+    if (found != APR_SUCCESS) {
+        fault = EL_PRECOMPRESSED_UNREADABLE;
+    } else if (finfo->filetype != APR_REG) {
+        fault = EL_PRECOMPRESSED_IRREGULAR;
+    } else if (!trusted) {
+        fault = EL_PRECOMPRESSED_OWNER;
+    } else if (finfo->mtime < r->finfo.mtime) {
+        fault = EL_PRECOMPRESSED_OUTDATED;
+    } else {
+        return true;
     }
     if (wanted) {
         el_stats_precompressed_fault(r, fault, candidate->path, false);
@@ -122,9 +90,7 @@ static bool is_usable(request_rec *r, candidate_t *candidate, bool wanted)
     return false;
 }
 
-/*
- * What of `path` comes behind the folder `base`, from the slash on; NULL where it is not below it.
- */
+/* The part of `path` behind the folder `base`, from the slash on; NULL if it is not below it. */
 static const char *behind(const char *base, const char *path)
 {
     size_t len = base ? strlen(base) : 0;
@@ -136,31 +102,26 @@ static const char *behind(const char *base, const char *path)
 }
 
 /*
- * The folder that a server's documents lie in, where the root was set for them: one that a virtual
- * host inherits holds the files of other documents, unless a <Directory> says which.
- */
-static const char *documents(request_rec *r, const el_precompressed_root_t *root)
-{
-    const core_server_config *core = ap_get_core_module_config(root->server->module_config);
-    const char *folder = ap_document_root(r);
-
-    return root->section || strcmp(folder, core->ap_document_root) == 0 ? folder : NULL;
-}
-
-/*
- * The path to which the extensions of r's precompressed files are added; NULL where there can be
- * none. The outer one of <Directory> and DocumentRoot is what the root mirrors, so that no two
- * files share a path in it.
+ * The path to which the extensions of r's precompressed files are added; NULL if there can be none.
+ * The outer one of <Directory> and DocumentRoot is the folder that the root mirrors, so that no two
+ * files share a path in it. A DocumentRoot counts only if the root was set for its documents: one
+ * that a virtual host inherits holds the files of others, unless a <Directory> says which.
  */
 static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
 {
-    const char *in_section, *in_documents, *relative;
+    const core_server_config *core;
+    const char *in_section, *in_documents, *relative, *documents;
 
     if (!root) {
         return r->filename;
     }
+    core = ap_get_core_module_config(root->server->module_config);
+    documents = ap_document_root(r);
+    if (!root->section && strcmp(documents, core->ap_document_root) != 0) {
+        documents = NULL;
+    }
     in_section = behind(root->section, r->filename);
-    in_documents = behind(documents(r, root), r->filename);
+    in_documents = behind(documents, r->filename);
     relative = in_section;
     if (in_documents && (!relative || in_documents < relative)) {
         relative = in_documents;
@@ -173,17 +134,21 @@ static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
  * not older than r's, and outside of ElasticPrecompressedRoot of r's file's owner or of root. Of
  * two as small, br comes before zstd and gzip.
  */
-static candidates_t find_all(request_rec *r, bool acceptable)
+static candidates_t find_all(el_response_t *response, bool acceptable)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
+    request_rec *r = response->r;
     const el_precompressed_root_t *root = el_dir_of(r)->precompressed_root;
     const char *stem = stem_of(r, root);
     candidates_t all = {.count = 0};
 
     for (size_t i = 0; stem && i < sizeof(order) / sizeof(order[0]); i++) {
         candidate_t candidate = {.coding = order[i], .root = root ? root->folder : NULL};
+        bool accepted =
+            el_response_env_allows(r, order[i])
+            && el_accept_choose(el_response_accept(response), &order[i], 1) != EL_IDENTITY;
 
-        if (is_acceptable(r, order[i]) != acceptable) {
+        if (accepted != acceptable) {
             continue;
         }
         candidate.path = apr_pstrcat(r->pool, stem, el_coding_info(order[i])->extension, NULL);
@@ -199,17 +164,7 @@ static candidates_t find_all(request_rec *r, bool acceptable)
     return all;
 }
 
-/*
- * Whether the handler that the configuration names for the candidate leaves it to httpd's own, as
- * that of r's file did. Without a name, ap_invoke_handler() takes the media type for one.
- */
-static bool has_plain_handler(const request_rec *lookup, const request_rec *r)
-{
-    return !lookup->handler || strcmp(lookup->handler, "default-handler") == 0
-           || (r->handler && strcmp(lookup->handler, r->handler) == 0);
-}
-
-/* What httpd makes of a request for the candidate. */
+/* The answer of httpd to a request for the candidate. */
 typedef enum {
     SERVED,
     REFUSED,
@@ -217,15 +172,18 @@ typedef enum {
 } verdict_t;
 
 /*
- * Ends the subrequest. `path` is what it should lead to; where its files lie elsewhere, none need
- * be there.
+ * Ends the subrequest, which should lead to `path`; if its files lie elsewhere, none need be there.
+ * The configured handler must leave the candidate to httpd's own, as that of r's file did: without
+ * a name, ap_invoke_handler() takes the media type for one.
  */
 static verdict_t judge(request_rec *lookup, const request_rec *r, const char *path, bool elsewhere)
 {
     apr_filetype_e type = lookup->finfo.filetype;
+    bool is_plain = !lookup->handler || strcmp(lookup->handler, "default-handler") == 0
+                    || (r->handler && strcmp(lookup->handler, r->handler) == 0);
     verdict_t verdict = REFUSED;
 
-    if (lookup->status == HTTP_OK && lookup->filename && has_plain_handler(lookup, r)
+    if (lookup->status == HTTP_OK && lookup->filename && is_plain
         && lookup->proxyreq == PROXYREQ_NONE) {
         if (strcmp(lookup->filename, path) == 0) {
             verdict = type == APR_REG || (elsewhere && type == APR_NOFILE) ? SERVED : REFUSED;
@@ -238,30 +196,21 @@ static verdict_t judge(request_rec *lookup, const request_rec *r, const char *pa
 }
 
 /*
- * Whether r's URL ends in the name of its file, as that of a file which no rule gave another one.
- */
-static bool is_named_by_url(const request_rec *r)
-{
-    const char *in_url = strrchr(r->uri, '/');
-    const char *in_path = strrchr(r->filename, '/');
-
-    return in_url && in_path && strcmp(in_url, in_path) == 0;
-}
-
-/*
  * Only a URL passes the rules that are about URLs (mod_rewrite's, mod_proxy's and mod_alias's
- * outside of directories). Where a rule has led r's URL to its file, the same with the extension
- * may lead nowhere: then the file is looked up by its path. Those rules are about the candidate's
- * place beside its file; a place elsewhere has its own.
+ * outside of directories). If a rule has led r's URL to its file, the same with the extension may
+ * lead nowhere: then the file is looked up by its path. Those rules are about the candidate's place
+ * beside its file; a place elsewhere has its own.
  */
 static verdict_t look_up(request_rec *r, const candidate_t *candidate)
 {
     const char *extension = el_coding_info(candidate->coding)->extension;
     const char *beside = apr_pstrcat(r->pool, r->filename, extension, NULL);
     bool elsewhere = candidate->root != NULL;
+    const char *in_url = strrchr(r->uri, '/'), *in_path = strrchr(r->filename, '/');
     verdict_t verdict = NOWHERE;
 
-    if (is_named_by_url(r)) {
+    /* A file that no rule gave another name. */
+    if (in_url && in_path && strcmp(in_url, in_path) == 0) {
         const char *url = ap_escape_uri(r->pool, apr_pstrcat(r->pool, r->uri, extension, NULL));
 
         verdict = judge(ap_sub_req_lookup_uri(url, r, NULL), r, beside, elsewhere);
@@ -276,7 +225,7 @@ static verdict_t look_up(request_rec *r, const candidate_t *candidate)
     return verdict;
 }
 
-/* Whether the open file is the one that was looked at: a rename may have come in between. */
+/* The open file is the one that was looked at: a rename may have come in between. */
 static bool is_same_file(apr_file_t *file, const apr_finfo_t *seen)
 {
     apr_finfo_t opened;
@@ -287,7 +236,7 @@ static bool is_same_file(apr_file_t *file, const apr_finfo_t *seen)
            && opened.mtime == seen->mtime;
 }
 
-/* NULL where it cannot be opened, or is another file by now. */
+/* NULL if it cannot be opened, or is another file by now. */
 static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
@@ -312,8 +261,8 @@ static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
 }
 
 /*
- * A file that has changed so lately may change again without a sign of it in its numbers, since the
- * clocks of file systems tick: what was seen in it holds for this request only.
+ * A file that has changed within this time may change again without a sign of it in its numbers,
+ * since the clocks of file systems tick: its verdict holds for this request only.
  */
 #define TICK apr_time_from_sec(2)
 
@@ -323,7 +272,7 @@ static bool has_read(apr_file_t *file, uint8_t *bytes, size_t nbytes, apr_off_t 
                            && apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS);
 }
 
-/* Reads what a verdict needs. EL_PRECOMPRESSED_UNREADABLE has been counted. */
+/* Reads as much as a verdict needs. EL_PRECOMPRESSED_UNREADABLE has been counted. */
 static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *candidate)
 {
     el_precompressed_t content = {.coding = candidate->coding,
@@ -349,8 +298,8 @@ static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *can
 }
 
 /*
- * Whether clients can decode the candidate, to a body of the length of r's file, as far as that can
- * be told without decoding it. It is looked into once, and again when its numbers change.
+ * Clients can decode the candidate, to a body of the length of r's file, as far as that shows
+ * without decoding it. Looks into it once, and again when its numbers change.
  */
 static bool is_sound(request_rec *r, const candidate_t *candidate)
 {
@@ -376,10 +325,10 @@ static bool is_sound(request_rec *r, const candidate_t *candidate)
 }
 
 /*
- * Whether the same client could ask for the candidate itself, beside its file, and would get its
- * bytes: access rules, symlink rules, rules of rewriting, handlers. Below ElasticPrecompressedRoot,
- * those of its place hold as well, and no link leads out of that folder. And whether those bytes
- * are of use. It is looked up once, however often this is asked.
+ * The same client could ask for the candidate itself, beside its file, and would get its bytes, by
+ * access rules, symlink rules, rules of rewriting and handlers; and these are of use. Below
+ * ElasticPrecompressedRoot, the rules of its place hold as well, and no link leads out of that
+ * folder. Looks it up once.
  */
 static bool is_allowed(request_rec *r, candidate_t *candidate)
 {
@@ -399,7 +348,7 @@ static bool is_allowed(request_rec *r, candidate_t *candidate)
 
 /*
  * The precompressed file's own tag, strong: the bytes lie on disk. It is httpd's tag of that file,
- * by FileETag, with the extension inside, so that two files of one size and time differ. NULL where
+ * by FileETag, with the extension inside, so that two files of one size and time differ. NULL if
  * FileETag makes none.
  */
 static const char *tag_of(request_rec *r, candidate_t *candidate)
@@ -427,8 +376,8 @@ static const char *tag_of(request_rec *r, candidate_t *candidate)
     return candidate->tag;
 }
 
-/* The best by q, then by size; NULL where none may be served. */
-static candidate_t *best_of(request_rec *r, candidates_t *all)
+/* The best by q, then by size; NULL if none may be served. */
+static candidate_t *best_of(el_response_t *response, candidates_t *all)
 {
     candidate_t *left[EL_CODINGS];
     size_t count;
@@ -443,11 +392,11 @@ static candidate_t *best_of(request_rec *r, candidates_t *all)
         for (size_t i = 0; i < count; i++) {
             order[i] = left[i]->coding;
         }
-        best = el_accept_choose(el_response_accept(r), order, count);
+        best = el_accept_choose(el_response_accept(response), order, count);
         while (at + 1 < count && left[at]->coding != best) {
             at++;
         }
-        if (is_allowed(r, left[at])) {
+        if (is_allowed(response->r, left[at])) {
             return left[at];
         }
         count--;
@@ -472,14 +421,14 @@ static candidate_t *named_by_range(request_rec *r, candidates_t *all)
 }
 
 /* If-None-Match as the client sent it, or NULL. */
-static const char *none_match_of(request_rec *r)
+static const char *none_match_of(const el_response_t *response)
 {
-    const char *sent = el_response_of(r)->if_none_match;
+    const char *sent = response->if_none_match;
 
-    return sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
+    return sent ? sent : apr_table_get(response->r->headers_in, "If-None-Match");
 }
 
-/* Whether the list has the tag, by weak comparison. */
+/* The list has the tag, by weak comparison. */
 static bool is_named(const char *list, const char *tag)
 {
     el_etag_t named;
@@ -494,12 +443,13 @@ static bool is_named(const char *list, const char *tag)
 
 /*
  * The tag in If-None-Match of any representation that is current: an eligible candidate, the
- * identity, or one of its dynamic codings. NULL where there is none.
+ * identity, or one of its dynamic codings. NULL if there is none.
  */
-static const char *current_tag(request_rec *r, candidates_t *all)
+static const char *current_tag(el_response_t *response, candidates_t *all)
 {
-    const char *list = none_match_of(r);
-    el_accept_t accept = el_response_enabled(r);
+    request_rec *r = response->r;
+    const char *list = none_match_of(response);
+    el_accept_t accept = el_response_enabled(response);
     el_etag_t named;
 
     if (!list) {
@@ -528,10 +478,12 @@ static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
                                                                                : AP_FILTER_ERROR;
 }
 
-/* The header of a 304; without a tag, that which it has. */
-static void set_not_modified(request_rec *r, const char *tag)
+/* Sets the header of a 304; without a tag, it keeps its own. */
+static void set_not_modified(el_response_t *response, const char *tag)
 {
-    el_response_of(r)->claimed = true;
+    request_rec *r = response->r;
+
+    response->claimed = true;
     if (tag) {
         apr_table_setn(r->headers_out, "ETag", tag);
     }
@@ -541,9 +493,11 @@ static void set_not_modified(request_rec *r, const char *tag)
 }
 
 /* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */
-static int send_not_modified(request_rec *r, const char *tag)
+static int send_not_modified(el_response_t *response, const char *tag)
 {
-    set_not_modified(r, tag);
+    request_rec *r = response->r;
+
+    set_not_modified(response, tag);
     return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
 }
 
@@ -562,22 +516,24 @@ static void set_header(request_rec *r, candidate_t *candidate)
 }
 
 /* The bucket of the whole file. From now on the response is decided, and counted. */
-static apr_bucket *claim(request_rec *r, const candidate_t *candidate, apr_file_t *file,
+static apr_bucket *claim(el_response_t *response, const candidate_t *candidate, apr_file_t *file,
                          apr_bucket_brigade *bb)
 {
+    request_rec *r = response->r;
     apr_bucket *bucket;
 
-    el_response_of(r)->claimed = true;
+    response->claimed = true;
     el_stats_precompressed(r, candidate->coding, (uint64_t)r->finfo.size,
-                             (uint64_t)candidate->finfo.size);
+                           (uint64_t)candidate->finfo.size);
     bucket = apr_bucket_file_create(file, 0, (apr_size_t)candidate->finfo.size, r->pool,
                                     bb->bucket_alloc);
     el_body_read_in_pieces(bucket, PIECE);
     return bucket;
 }
 
-static int send_file(request_rec *r, candidate_t *candidate)
+static int send_file(el_response_t *response, candidate_t *candidate)
 {
+    request_rec *r = response->r;
     apr_bucket_brigade *bb;
     apr_file_t *file;
     int status;
@@ -594,19 +550,19 @@ static int send_file(request_rec *r, candidate_t *candidate)
     status = ap_meets_conditions(r);
     if (status == HTTP_NOT_MODIFIED) {
         apr_file_close(file);
-        return send_not_modified(r, NULL);
+        return send_not_modified(response, NULL);
     }
     if (status != OK) {
         return status;
     }
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    APR_BRIGADE_INSERT_TAIL(bb, claim(r, candidate, file, bb));
+    APR_BRIGADE_INSERT_TAIL(bb, claim(response, candidate, file, bb));
     return send_brigade(r, bb);
 }
 
 /*
- * Whether If-None-Match may answer for the whole request: not in an error document, and not where a
- * condition stands that comes before it (RFC 9110 §13.2.2).
+ * If-None-Match may answer for the whole request: not in an error document, and not if a condition
+ * is there that comes before it (RFC 9110 §13.2.2).
  */
 static bool may_be_not_modified(const request_rec *r)
 {
@@ -618,8 +574,8 @@ static bool may_be_not_modified(const request_rec *r)
 
 /*
  * Such a filter may change the body, or only look at it: the body tells. So httpd sends the file
- * itself through the filters, and behind them the precompressed file takes its place, if what
- * arrives is that file, byte for byte, and no filter has said otherwise.
+ * itself through the filters, and behind them the precompressed file takes its place, if that file
+ * arrives, byte for byte, and no filter has said otherwise.
  */
 typedef struct {
     candidate_t candidate;
@@ -631,10 +587,9 @@ typedef struct {
 
 static ap_filter_rec_t *exchange_record;
 
-/* What the body's pieces up to now allow. */
 typedef enum { EXCHANGE_WAITS, EXCHANGE_ENDS, EXCHANGE_NEVER } exchange_step_t;
 
-/* Takes a brigade into account. Who flushes, or leaves a length open, changes bodies. */
+/* Takes a brigade into account. A filter that flushes, or leaves a length open, changes bodies. */
 static exchange_step_t exchange_weigh(exchange_t *exchange, const apr_bucket_brigade *bb,
                                       apr_off_t size)
 {
@@ -643,7 +598,7 @@ static exchange_step_t exchange_weigh(exchange_t *exchange, const apr_bucket_bri
         if (APR_BUCKET_IS_EOS(e)) {
             return EXCHANGE_ENDS;
         }
-        if (APR_BUCKET_IS_FLUSH(e) || e->length == (apr_size_t)-1) {
+        if (APR_BUCKET_IS_FLUSH(e) || e->length == EL_BODY_UNKNOWN) {
             return EXCHANGE_NEVER;
         }
         exchange->nbytes += (apr_off_t)e->length;
@@ -655,7 +610,7 @@ static exchange_step_t exchange_weigh(exchange_t *exchange, const apr_bucket_bri
     return EXCHANGE_WAITS;
 }
 
-/* Whether the file goes on with those bytes. */
+/* The file goes on with those bytes. */
 static bool has_bytes(apr_file_t *file, apr_off_t at, const char *data, apr_size_t len)
 {
     uint8_t piece[8192];
@@ -670,7 +625,7 @@ static bool has_bytes(apr_file_t *file, apr_off_t at, const char *data, apr_size
     return true;
 }
 
-/* Whether the body is the file's: buckets of it, or copies of its bytes in their order. */
+/* The body is the file's: buckets of it, or copies of its bytes in their order. */
 static bool exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
 {
     apr_file_t *file = NULL;
@@ -701,13 +656,14 @@ static bool exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
 }
 
 /*
- * The names of the filters that do not leave the body alone, or may not; NULL: all have. One that
- * changes a body takes away its length, for httpd would cut it off there, or says that the client
- * must not keep it. INFLATE is there for bodies without a coding.
+ * The names of the filters that do not leave the body alone, or may not; NULL: all have. A filter
+ * that changes a body takes away its length, for httpd would cut it off there, or says that the
+ * client must not keep it. INFLATE is there for bodies without a coding.
  */
-static const char *exchange_changed_by(request_rec *r, const exchange_t *exchange,
+static const char *exchange_changed_by(const el_response_t *response, const exchange_t *exchange,
                                        ap_filter_t *behind, const apr_bucket_brigade *bb)
 {
+    request_rec *r = response->r;
     const char *length = apr_table_get(r->headers_out, "Content-Length");
     const char *foreign = el_chain_foreign(r->pool, behind);
 
@@ -715,42 +671,38 @@ static const char *exchange_changed_by(request_rec *r, const exchange_t *exchang
         return foreign;
     }
     return !length || apr_strtoi64(length, NULL, 10) != r->finfo.size || r->no_local_copy
-                   || el_fields_read(r).encoded || el_response_of(r)->inflates
+                   || el_fields_read(r).encoded || response->inflates
                    || !exchange_is_original(r, bb)
                ? exchange->filters
                : NULL;
-}
-
-/* Leaves only what is no data. */
-static void drop_data(apr_bucket_brigade *bb)
-{
-    for (apr_bucket *next, *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
-        next = APR_BUCKET_NEXT(e);
-        if (!APR_BUCKET_IS_METADATA(e)) {
-            apr_bucket_delete(e);
-        }
-    }
 }
 
 /*
  * The precompressed file, or its 304, in place of the body: httpd's handler knows the tag of the
  * original only.
  */
-static void exchange_do(request_rec *r, candidate_t *candidate, apr_bucket_brigade *bb)
+static void exchange_do(el_response_t *response, candidate_t *candidate, apr_bucket_brigade *bb)
 {
-    const char *list = may_be_not_modified(r) ? none_match_of(r) : NULL;
-    apr_file_t *file;
+    request_rec *r = response->r;
+    const char *list = may_be_not_modified(r) ? none_match_of(response) : NULL;
+    bool is_current = list && is_named(list, tag_of(r, candidate));
+    apr_file_t *file = is_current ? NULL : open_file(r, candidate);
+    apr_bucket *next;
 
-    if (list && is_named(list, tag_of(r, candidate))) {
-        drop_data(bb);
-        set_not_modified(r, tag_of(r, candidate));
+    if (!is_current && !file) {
         return;
     }
-    file = open_file(r, candidate);
-    if (file) {
-        drop_data(bb);
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (!APR_BUCKET_IS_METADATA(e)) {
+            apr_bucket_delete(e);
+        }
+    }
+    if (is_current) {
+        set_not_modified(response, tag_of(r, candidate));
+    } else {
         set_header(r, candidate);
-        APR_BRIGADE_INSERT_HEAD(bb, claim(r, candidate, file, bb));
+        APR_BRIGADE_INSERT_HEAD(bb, claim(response, candidate, file, bb));
     }
 }
 
@@ -758,6 +710,7 @@ static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     exchange_t *exchange = f->ctx;
     request_rec *r = f->r;
+    el_response_t *response = el_response_of(r);
     exchange_step_t step = el_body_is_error(bb) ? EXCHANGE_NEVER
                                                 : exchange_weigh(exchange, bb, r->finfo.size);
 
@@ -768,15 +721,15 @@ static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
     }
     ap_remove_output_filter(f);
     APR_BRIGADE_PREPEND(bb, exchange->held);
-    if (r->status == HTTP_NOT_MODIFIED && !none_match_of(r)) {
+    if (r->status == HTTP_NOT_MODIFIED && !none_match_of(response)) {
         /*
          * A date has answered httpd's handler. With the original's tag a client could join slices
          * of that to the precompressed file that it has.
          */
-        set_not_modified(r, tag_of(r, &exchange->candidate));
+        set_not_modified(response, tag_of(r, &exchange->candidate));
     } else if (r->status != HTTP_NOT_MODIFIED && !el_body_is_error(bb)) {
         const char *changed = step == EXCHANGE_ENDS
-                                  ? exchange_changed_by(r, exchange, f->next, bb)
+                                  ? exchange_changed_by(response, exchange, f->next, bb)
                                   : exchange->filters;
 
         if (changed) {
@@ -788,15 +741,15 @@ static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
             el_stats_precompressed_fault(r, EL_PRECOMPRESSED_FILTER, exchange->candidate.path,
                                          false);
         } else {
-            exchange_do(r, &exchange->candidate, bb);
+            exchange_do(response, &exchange->candidate, bb);
         }
     }
     return ap_pass_brigade(f->next, bb);
 }
 
 /*
- * Leaves the file to httpd's handler. That one must not refuse If-Match with the precompressed
- * file's tag, so that the original's is added.
+ * Leaves the file to httpd's handler, which must not refuse If-Match with the precompressed file's
+ * tag: the original's is added.
  */
 static int exchange_later(request_rec *r, const candidate_t *candidate, const char *filters)
 {
@@ -837,13 +790,14 @@ static bool may_match(request_rec *r, candidate_t *candidate)
 }
 
 /*
- * Whether the client has a dictionary, likes what differs from it as well as the candidate, and
- * that is worth more. It seldom is where the CPU is busy: a precompressed file takes none.
+ * The client has a dictionary, likes a body compressed with it as well as the candidate, and that
+ * is worth more. It seldom is when the CPU is busy: a precompressed file takes none.
  */
-static bool prefers_dictionary(request_rec *r, const candidate_t *candidate)
+static bool prefers_dictionary(el_response_t *response, const candidate_t *candidate)
 {
-    const el_accept_t *accept = el_response_accept(r);
-    const el_available_t *available = el_available_ahead(r);
+    request_rec *r = response->r;
+    const el_accept_t *accept = el_response_accept(response);
+    const el_available_t *available = el_available_ahead(response);
     el_policy_t policy;
     el_facts_t facts;
 
@@ -853,41 +807,46 @@ static bool prefers_dictionary(request_rec *r, const candidate_t *candidate)
     }
     policy = el_policy_of(r, EL_RECORD_ELASTIC);
     el_policy_read_encoding(&policy);
-    facts = el_facts_of(r, &policy, false, true);
+    facts = el_response_facts(response, &policy, false);
+    el_available_add(response, &policy, true, &facts.demand);
     facts.moment.size = (uint64_t)r->finfo.size;
     facts.moment.size_known = true;
     return facts.demand.available != EL_IDENTITY && facts.moment.size > 0
-           && el_choose_beats(&(el_choose_for_t){&policy, &facts, true, el_response_effort(r)},
+           && el_choose_beats(&(el_choose_for_t){&policy, &facts, true,
+                                                el_response_effort(response)},
                               (uint64_t)candidate->finfo.size);
 }
 
 EL_RARE static int offer(request_rec *r)
 {
-    candidates_t all = find_all(r, true);
+    el_response_t *response = el_response_of(r);
+    candidates_t all = find_all(response, true);
     const char *foreign = el_chain_foreign(r->pool, r->output_filters);
     candidate_t *candidate;
     const char *tag;
 
-    /* One that is of no use to this client is looked for only where it makes a difference: Vary. */
-    if (all.count == 0 && find_all(r, false).count == 0) {
+    /*
+     * Files that are of no use to this client are looked for only if they make a difference: Vary.
+     */
+    if (all.count == 0 && find_all(response, false).count == 0) {
         return DECLINED;
     }
-    el_available_add_vary(r);
+    el_available_add_vary(response);
     if (el_response_dated_range(r)) {
         el_response_drop_range(r);
     }
     if (all.count == 0) {
         return DECLINED;
     }
-    tag = !foreign && may_be_not_modified(r) ? current_tag(r, &all) : NULL;
+    tag = !foreign && may_be_not_modified(r) ? current_tag(response, &all) : NULL;
     if (tag) {
-        return send_not_modified(r, tag);
+        return send_not_modified(response, tag);
     }
-    candidate = el_response_has_range(r) ? named_by_range(r, &all) : best_of(r, &all);
-    if (!candidate || !may_match(r, candidate) || prefers_dictionary(r, candidate)) {
+    candidate = el_response_has_range(r) ? named_by_range(r, &all) : best_of(response, &all);
+    if (!candidate || !may_match(r, candidate) || prefers_dictionary(response, candidate)) {
         return DECLINED;
     }
-    return foreign ? exchange_later(r, candidate, foreign) : send_file(r, candidate);
+    return foreign ? exchange_later(r, candidate, foreign) : send_file(response, candidate);
 }
 
 int el_precompressed_handler(request_rec *r)

@@ -9,7 +9,7 @@
 #include "httpd/config/glue.h"
 
 /*
- * A handler that runs just before httpd's own for static files; it declines where no precompressed
+ * A handler that runs just before httpd's own for static files; it declines if no precompressed
  * file fits.
  */
 int el_precompressed_handler(request_rec *r);

@@ -1,12 +1,11 @@
 #include "httpd/filters/filters.h"
 
-#include "httpd/body/copy.h"
+#include "httpd/body/body.h"
 #include "httpd/config/config.h"
 #include "httpd/config/glue.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/dictionary/site.h"
 #include "httpd/response/available.h"
-#include "httpd/response/fields.h"
 #include "httpd/response/response.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
@@ -53,7 +52,7 @@ EL_RARE static const el_dictionary_file_t *find_file(request_rec *r)
         || r->proxyreq == PROXYREQ_PROXY) {
         return NULL;
     }
-    origin = el_response_origin(r);
+    origin = el_response_origin(el_response_of(r));
     return origin ? el_site_file_at(r->server, origin, r->uri) : NULL;
 }
 
@@ -138,7 +137,7 @@ static const el_dictionary_file_t *file_in_force(request_rec *r)
 
     for (int i = files ? files->nelts - 1 : -1; i >= 0; i--) {
         file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
-        if (!file || el_site_file_is_for(file, el_response_origin(r))) {
+        if (!file || el_site_file_is_for(file, el_response_origin(el_response_of(r)))) {
             return file;
         }
     }
@@ -163,13 +162,13 @@ static void add_links(request_rec *r)
 {
     const char *url = el_dir_dictionary_link(el_dir_of(r));
     const el_dictionary_file_t *file = file_in_force(r);
-    bool varies = file && el_available_ahead(r)->possible;
+    bool varies = file && el_available_ahead(el_response_of(r))->possible;
 
     if (url) {
         add_link(r, url);
     }
     if (varies) {
-        el_available_add_vary(r);
+        el_available_add_vary(el_response_of(r));
     }
     if (file && !(varies && has_file(r, file))) {
         add_link(r, file->url);
@@ -199,7 +198,7 @@ static bool describe(request_rec *r, const el_dictionary_rule_t *rule, uint64_t 
     }
     memcpy(entry->path, target, len);
     entry->path[len] = '\0';
-    apr_cpystrn(entry->origin, el_response_origin(r), sizeof(entry->origin));
+    apr_cpystrn(entry->origin, el_response_origin(el_response_of(r)), sizeof(entry->origin));
     apr_cpystrn(entry->match, rule->match, sizeof(entry->match));
     apr_cpystrn(entry->dest, rule->dest, sizeof(entry->dest));
     apr_cpystrn(entry->id, rule->id, sizeof(entry->id));
@@ -264,7 +263,7 @@ static making_t *begin(request_rec *r)
     el_cache_control_t control;
     making_t *making;
 
-    if (!el_response_origin(r)) {
+    if (!el_response_origin(el_response_of(r))) {
         return NULL;
     }
     if (r->status == HTTP_OK && is_document(r)) {
@@ -395,17 +394,18 @@ static void give_out(request_rec *r, const el_dictionary_file_t *file)
 static bool send_small(request_rec *r, const el_dictionary_file_t *file)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
+    el_response_t *response = el_response_of(r);
 
     if (!file->small || !el_response_env_allows(r, EL_BR) || el_response_has_range(r)
-        || el_available_ahead(r)->coding != EL_IDENTITY
-        || el_accept_choose(el_response_accept(r), order, sizeof(order) / sizeof(order[0]))
+        || el_available_ahead(response)->coding != EL_IDENTITY
+        || el_accept_choose(el_response_accept(response), order, sizeof(order) / sizeof(order[0]))
                != EL_BR) {
         return false;
     }
     el_fields_set_coding(r, EL_BR, EL_ETAG_SUFFIX);
     ap_set_content_length(r, (apr_off_t)file->small_nbytes);
-    el_available_add_vary(r);
-    el_response_of(r)->claimed = true;
+    el_available_add_vary(response);
+    response->claimed = true;
     el_stats_precompressed(r, EL_BR, file->nbytes, file->small_nbytes);
     return true;
 }

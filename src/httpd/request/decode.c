@@ -8,9 +8,9 @@
 #include "apr_strings.h"
 
 /*
- * The ratio is looked at each time that so many bytes were decoded, and at the end: mod_deflate
- * does it for each buffer, whose size by default this is. It is counted from the body's start, so
- * that how the body arrives, or is read, changes nothing.
+ * The ratio is checked after each of so many decoded bytes, and at the end: mod_deflate does it for
+ * each buffer, whose default size this is. Counted from the body's start, so that it does not
+ * matter how the body arrives, or is read.
  */
 #define CHECK_EVERY 8096
 
@@ -67,15 +67,11 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
         }
         layer->between = inflate->count > 0 ? apr_palloc(r->pool, EL_BODY_BLOCK) : NULL;
     }
+    for (size_t i = 0; i < count; i++) {
+        inflate->layers[i].account.committed = !limits->is_request;
+    }
     apr_pool_cleanup_register(r->pool, inflate, close_layers, apr_pool_cleanup_null);
     return true;
-}
-
-void el_inflate_commit(el_inflate_t *inflate)
-{
-    for (size_t i = 0; i < inflate->count; i++) {
-        inflate->layers[i].account.committed = true;
-    }
 }
 
 void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
@@ -83,7 +79,7 @@ void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
     apr_pool_cleanup_run(pool, inflate, close_layers);
 }
 
-static el_decode_t step(el_layer_t *layer, el_span_t *span)
+static el_decode_t decode_step(el_layer_t *layer, el_span_t *span)
 {
     el_decode_t result = layer->decoder->step(layer->decoding, span);
 
@@ -91,25 +87,10 @@ static el_decode_t step(el_layer_t *layer, el_span_t *span)
     return result;
 }
 
-/* A layer decodes what the one outside of it gave before. */
-static el_decode_t step_between(el_layer_t *layer, el_span_t *span)
-{
-    el_span_t own = *span;
-    el_decode_t result;
-
-    own.in = layer->between + layer->at;
-    own.in_nbytes = layer->filled - layer->at;
-    result = step(layer, &own);
-    layer->at = layer->filled - own.in_nbytes;
-    span->out = own.out;
-    span->out_nbytes_avail = own.out_nbytes_avail;
-    return result;
-}
-
 /*
- * Whether a layer has got too much for the encoded bytes of the body. What it makes of that may be
- * nothing at all, as of a gzip header's endless file name, so that a look at the body's own output
- * would come too late, or never.
+ * A layer has got too much for the encoded bytes of the body. It may make nothing of them, as of a
+ * gzip header's endless file name, so that a look at the body's own output would come too late, or
+ * never.
  */
 static bool is_layer_over_ratio(const el_inflate_t *inflate, const el_layer_t *layer)
 {
@@ -127,15 +108,25 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
 
     if (i == 0) {
         size_t before = span->in_nbytes;
-        el_decode_t result = step(layer, span);
+        el_decode_t result = decode_step(layer, span);
 
         inflate->in += before - span->in_nbytes;
         return result;
     }
     for (;;) {
-        el_decode_t result = step_between(layer, span);
+        /* The layer decodes what the one outside of it gave before. */
+        el_span_t own = {
+            .in = layer->between + layer->at,
+            .in_nbytes = layer->filled - layer->at,
+            .out = span->out,
+            .out_nbytes_avail = span->out_nbytes_avail,
+        };
+        el_decode_t result = decode_step(layer, &own);
         el_span_t outer = {.in = span->in, .in_nbytes = span->in_nbytes};
 
+        layer->at = layer->filled - own.in_nbytes;
+        span->out = own.out;
+        span->out_nbytes_avail = own.out_nbytes_avail;
         if (result != EL_DECODE_NEED_INPUT && result != EL_DECODE_ENDED) {
             return result;
         }
@@ -162,7 +153,7 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
     }
 }
 
-/* How much of `room` may be written at once: no further than to where a limit is looked at. */
+/* The part of `room` that may be written at once: up to the next check of a limit. */
 static size_t stride(const el_inflate_t *inflate, uint64_t room)
 {
     if (room > inflate->check_at - inflate->out) {

@@ -17,7 +17,7 @@
  */
 #define EL_INFLATE_LAYERS 2
 
-/* What ended a call; those from EL_INFLATE_DAMAGED on end the body. */
+/* The end of a call; those from EL_INFLATE_DAMAGED on end the body. */
 typedef enum {
     EL_INFLATE_NEED_INPUT, /* all input taken */
     EL_INFLATE_FULL,   /* as much was written as was asked for */
@@ -55,20 +55,18 @@ typedef struct {
 
 /*
  * Takes the codings that this build can decode off the end of a Content-Encoding, outermost first
- * and at most `max` of them; `rest`, from `pool`, is what remains, or NULL. Returns how many.
+ * and at most `max` of them; `rest`, from `pool`, has those that remain, or NULL. Returns how many.
  */
 size_t el_inflate_codings(apr_pool_t *pool, const char *list, size_t max, el_coding_t *codings,
                           const char **rest);
 
 /*
- * Opens `inflate`, whose memory the caller owns, for `count` codings as above. False where memory
- * is short. It is closed with the request's pool at the latest.
+ * Opens `inflate`, whose memory the caller owns, for `count` codings as above. False if memory is
+ * short; a response is decoded to its end from then on, whatever memory that takes. It is closed
+ * with the request's pool at the latest.
  */
 bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t count,
                      const el_limits_t *limits, const request_rec *r);
-
-/* From now on the body must be decoded to its end, whatever memory that takes. */
-void el_inflate_commit(el_inflate_t *inflate);
 
 /*
  * Decodes from `*data`, which it advances, until `*len` is 0 or `room` bytes, at least one, were
@@ -86,7 +84,7 @@ el_inflated_t el_inflate_finish(el_inflate_t *inflate);
 /* Frees the decoders before their pool's end; a second call does nothing. */
 void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool);
 
-/* What went wrong, for the log. */
+/* The reason, for the log. */
 const char *el_inflate_text(el_inflated_t inflated);
 
 #endif

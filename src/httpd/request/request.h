@@ -1,4 +1,4 @@
-/* The filters that decode bodies, of which decode.h is what they share; and who asks. */
+/* The filters that decode bodies, both ways (inflate.c); and visitors (visitor.c). */
 #ifndef ELASTIC_REQUEST_REQUEST_H
 #define ELASTIC_REQUEST_REQUEST_H
 
@@ -21,28 +21,28 @@ int el_input_prepare(request_rec *r);
 void el_inflate_output_register(void);
 
 /*
- * Visitors: a program of the operator's that reads the site's pages from this machine, and is to
- * see what strangers see. It sends a token in `Elastic-Visitor`, whose SHA-256 it has written to
- * the file elastic.visitor in httpd's run directory:
+ * Visitors: a program of the operator's reads the site's pages from this machine, as strangers see
+ * them. It sends a token in `Elastic-Visitor`, whose SHA-256 it has written to the file
+ * elastic.visitor in httpd's run directory:
  *
  *     elastic-visitor 1
  *     sha256 <64 hexadecimal digits>
  *
- * The file counts while its writer has a lock of fcntl() on it, and for 15 minutes. It is of root,
- * or of who started httpd, and nobody else may write to it. The connection is from this machine,
- * and no proxy has passed the request on. Then the connection's client is one of an address that no
- * machine has (RFC 5737, 3849), for all of httpd and what is behind it; and the response has the
- * SHA-256 of "taken " and the token in a field of the same name. Whatever became of it, nobody
- * behind sees the token.
+ * The file counts while its writer has a lock of fcntl() on it, and for 15 minutes. It belongs to
+ * root, or to the user who started httpd, and nobody else may write to it. The connection is from
+ * this machine, and no proxy has passed the request on. Then the connection's client gets an
+ * address that no machine has (RFC 5737, 3849), for all of httpd and the servers behind it; and the
+ * response has the SHA-256 of "taken " and the token in a field of the same name. Nobody behind
+ * ever sees the token.
  */
 
 /* In post_config. */
 void el_visitor_configure(apr_pool_t *pconf);
 
-/* In post_read_request, before whoever asks for the client's address: takes the token. */
+/* In post_read_request, before modules ask for the client's address: takes the token. */
 int el_visitor_look(request_rec *r);
 
-/* The same, behind whoever sets that address (mod_remoteip): the client stays a visitor. */
+/* The same, behind modules that set that address (mod_remoteip): the client stays a visitor. */
 void el_visitor_keep(request_rec *r);
 
 #endif

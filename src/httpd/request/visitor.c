@@ -18,7 +18,7 @@ EL_USE_LOG;
 
 #define FIELD "Elastic-Visitor"
 
-/* In httpd's run directory, and what is in it. */
+/* In httpd's run directory, and its content. */
 #define FILE_NAME "elastic.visitor"
 #define TITLE "elastic-visitor 1\nsha256 "
 #define DIGITS ((size_t)2 * EL_DICTIONARY_HASH)
@@ -37,7 +37,7 @@ EL_USE_LOG;
 static char address4[] = "198.51.100.46";
 static char address6[] = "2001:db8:198:51::46";
 
-/* Where the file is, and who started httpd; set with the configuration. */
+/* The path of the file, and the user who started httpd; set with the configuration. */
 static const char *path;
 static uid_t starter;
 
@@ -50,13 +50,6 @@ void el_visitor_configure(apr_pool_t *pconf)
 static bool is_visitor(const conn_rec *c)
 {
     return c->client_ip == address4 || c->client_ip == address6;
-}
-
-/* By loopback, or from an address of this machine to the same. */
-static bool is_from_here(const conn_rec *c)
-{
-    return strncmp(c->client_ip, "127.", 4) == 0 || strcmp(c->client_ip, "::1") == 0
-           || apr_sockaddr_equal(c->local_addr, c->client_addr);
 }
 
 /* A proxy in front would pass the token of anybody on. */
@@ -72,8 +65,8 @@ static bool is_passed_on(const request_rec *r)
 }
 
 /*
- * What is wrong with the open file; NULL: nothing. Its lock says that who has written it still
- * runs: the kernel takes that away, however a process ends.
+ * The fault of the open file; NULL: none. Its lock says that the process which has written it still
+ * runs: the kernel takes it away, however a process ends.
  */
 static const char *file_fault(int fd)
 {
@@ -109,7 +102,7 @@ static bool read_digits(int fd, char digits[EL_FOLDER_NAME_ROOM])
     return true;
 }
 
-/* Takes as long for any two: how much of a guess is right, shows nowhere. */
+/* Takes as long for any two: the time does not show how much of a guess is right. */
 static bool are_same(const char *one, const char *other)
 {
     unsigned different = 0;
@@ -131,7 +124,7 @@ static bool digits_of(const char *text, char digits[EL_FOLDER_NAME_ROOM])
     return true;
 }
 
-/* Why the token is not one of now; NULL: it is. One opening of the file answers everything. */
+/* The reason why the token does not count; NULL: it does. One opening of the file answers all. */
 static const char *token_fault(const char *token)
 {
     char wanted[EL_FOLDER_NAME_ROOM], given[EL_FOLDER_NAME_ROOM];
@@ -178,22 +171,16 @@ static bool become_visitor(conn_rec *c)
     return true;
 }
 
-/* What nobody can answer who has not got the token: so it was taken, and not by another. */
-static void answer(request_rec *r, const char *token)
-{
-    char digits[EL_FOLDER_NAME_ROOM];
-
-    if (digits_of(apr_pstrcat(r->pool, "taken ", token, NULL), digits)) {
-        apr_table_set(r->err_headers_out, FIELD, digits);
-    }
-}
-
 EL_RARE static void look(request_rec *r, const char *token)
 {
     conn_rec *c = r->connection;
+    /* By loopback, or from an address of this machine to the same. */
+    bool is_from_here = strncmp(c->client_ip, "127.", 4) == 0 || strcmp(c->client_ip, "::1") == 0
+                        || apr_sockaddr_equal(c->local_addr, c->client_addr);
+    char digits[EL_FOLDER_NAME_ROOM];
     const char *fault = NULL;
 
-    if (!is_visitor(c) && !is_from_here(c)) {
+    if (!is_visitor(c) && !is_from_here) {
         fault = "the connection is not from this machine";
     } else if (is_passed_on(r)) {
         fault = "a proxy has passed the request on";
@@ -208,7 +195,10 @@ EL_RARE static void look(request_rec *r, const char *token)
                       fault);
         return;
     }
-    answer(r, token);
+    /* Nobody can answer this without the token: it was taken, and not by another. */
+    if (digits_of(apr_pstrcat(r->pool, "taken ", token, NULL), digits)) {
+        apr_table_set(r->err_headers_out, FIELD, digits);
+    }
     el_visitor_keep(r);
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   "elastic: Elastic-Visitor is taken: the request is handled as one from %s",

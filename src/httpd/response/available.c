@@ -2,7 +2,7 @@
 
 #include "httpd/config/config.h"
 #include "httpd/dictionary/site.h"
-#include "httpd/response/fields.h"
+#include "httpd/response/header.h"
 
 #include "elastic/dictionary.h"
 #include "elastic/http.h"
@@ -12,99 +12,78 @@
 
 static const char field_name[] = "Available-Dictionary";
 
-/* The coding that the client likes better of those that take a dictionary; EL_IDENTITY: none. */
-static el_coding_t coding_of(request_rec *r)
+/* Whether some rule, or some file of ElasticDictionaryFile, of this server is for the URL. */
+static bool available_has_rule(el_response_t *response)
 {
-    static const el_coding_t all[] = {EL_DCZ, EL_DCB};
-    el_coding_t order[sizeof(all) / sizeof(all[0])];
-    size_t count = 0;
+    request_rec *r = response->r;
+    const el_server_t *server = el_server_of(r->server);
+    const apr_array_header_t *files = server->dictionary_files, *rules = server->dictionary_rules;
+    const char *origin = files ? el_response_origin(response) : NULL;
+    const char *target = el_response_target(r);
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (el_engine_for(all[i])) {
-            order[count++] = all[i];
-        }
-    }
-    return el_accept_choose(el_response_accept(r), order, count);
-}
-
-/* Whether some file of ElasticDictionaryFile is for the URL. */
-static bool has_file(request_rec *r)
-{
-    const apr_array_header_t *files = el_server_of(r->server)->dictionary_files;
-    const char *origin = files ? el_response_origin(r) : NULL;
-    bool found = false;
-
-    for (int i = 0; origin && i < files->nelts && !found; i++) {
+    for (int i = 0; origin && i < files->nelts; i++) {
         const el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
 
-        found = el_site_file_is_for(file, origin)
-                && el_dictionary_pattern_match(file->rule.match, file->url, el_response_target(r));
+        if (el_site_file_is_for(file, origin)
+            && el_dictionary_pattern_match(file->rule.match, file->url, target)) {
+            return true;
+        }
     }
-    return found;
-}
-
-/* Whether some rule of this server's configuration is for the URL. */
-static bool has_rule(request_rec *r)
-{
-    const apr_array_header_t *rules = el_server_of(r->server)->dictionary_rules;
-    bool found = has_file(r);
-
-    for (int i = 0; rules && i < rules->nelts && !found; i++) {
+    for (int i = 0; rules && i < rules->nelts; i++) {
         const el_dictionary_rule_t *rule = APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *);
 
-        /* Its dictionaries may be anywhere. */
-        found = el_dictionary_pattern_match(rule->match, NULL, el_response_target(r));
+        /* The dictionaries of a rule may be anywhere. */
+        if (el_dictionary_pattern_match(rule->match, NULL, target)) {
+            return true;
+        }
     }
-    return found;
+    return false;
 }
 
 /*
- * The request's part of the record, with `possible`: a rule of this virtual host is for the URL,
- * browsers use dictionaries of this origin, and ELASTIC is in the chain. So only such rules count,
+ * The response's part of the record, with `possible`: a rule of this virtual host is for the URL,
+ * browsers use dictionaries of this origin, and ELASTIC is in the chain. Only such rules count,
  * whatever was given out before: all responses of the URL then vary by the dictionary, and those of
  * other URLs do not.
  */
-static el_available_t *record_of(request_rec *r)
+static el_available_t *available_record(el_response_t *response)
 {
-    el_available_t *available = &el_response_of(r)->available;
+    el_available_t *available = &response->available;
 
     if (!available->rule_sought) {
         available->rule_sought = true;
         available->possible = el_dictionaries_are_open()
-                               && el_response_may_run(r, EL_RECORD_ELASTIC) && has_rule(r)
-                               && el_response_origin(r);
+                               && el_response_may_run(response, EL_RECORD_ELASTIC)
+                               && available_has_rule(response) && el_response_origin(response);
     }
     return available;
 }
 
 /*
- * Whether whoever asks may read a response that allows it to the origin `allowed`; the record notes
- * what decided that.
+ * The reader may have a response that allows it to the origin `allowed`; notes what decided that.
  */
-static bool is_permitted(request_rec *r, const char *allowed)
+static bool available_is_permitted(el_response_t *response, const char *allowed)
 {
+    const apr_table_t *fields = response->r->headers_in;
     const el_dictionary_readers_t readers = {
-        .site = apr_table_get(r->headers_in, "Sec-Fetch-Site"),
-        .mode = apr_table_get(r->headers_in, "Sec-Fetch-Mode"),
-        .origin = apr_table_get(r->headers_in, "Origin"),
+        .site = apr_table_get(fields, "Sec-Fetch-Site"),
+        .mode = apr_table_get(fields, "Sec-Fetch-Mode"),
+        .origin = apr_table_get(fields, "Origin"),
         .allowed = allowed,
     };
 
-    return el_dictionary_permitted(&readers, &el_response_of(r)->available.depends);
-}
-
-static const char *allowed_by(request_rec *r)
-{
-    return el_field(r, "Access-Control-Allow-Origin");
+    return el_dictionary_permitted(&readers, &response->available.depends);
 }
 
 /* Looks for the dictionary that the field names. Of a field that comes twice httpd has made one. */
-static el_dictionary_reason_t find(request_rec *r, const char *field, el_available_t *available)
+static el_dictionary_reason_t available_find(el_response_t *response, const char *field)
 {
+    request_rec *r = response->r;
+    el_available_t *available = &response->available;
     const char *named = apr_table_get(r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
     el_dictionary_entry_t *entry = apr_palloc(r->pool, sizeof(*entry));
-    const char *origin = el_response_origin(r);
+    const char *origin = el_response_origin(response);
     el_dictionary_reason_t reason;
     el_dictionary_request_t request = {
         .origin = origin,
@@ -118,8 +97,8 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_availab
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
-    /* Whether whoever asks may read any response; whether this one is known with its header. */
-    if (!is_permitted(r, "*")) {
+    /* The reader may have no response at all; this one is judged when its header is known. */
+    if (!available_is_permitted(response, "*")) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
     reason = el_dictionaries_find(r->server, available->hash, &request, entry);
@@ -130,85 +109,109 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_availab
     return reason;
 }
 
-static void note(request_rec *r, el_dictionary_reason_t reason)
+static void available_note(request_rec *r, el_dictionary_reason_t reason)
 {
     apr_table_setn(r->notes, "elastic-dictionary", el_dictionary_note(reason));
     el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + (unsigned)reason), 1);
 }
 
-static void look(request_rec *r, el_available_t *available)
+const el_available_t *el_available_ahead(el_response_t *response)
 {
-    const char *field = apr_table_get(r->headers_in, field_name);
+    static const el_coding_t all[] = {EL_DCZ, EL_DCB};
+    request_rec *r = response->r;
+    el_available_t *available = available_record(response);
+    el_coding_t order[sizeof(all) / sizeof(all[0])];
     el_dictionary_reason_t reason;
+    const char *field;
+    size_t count = 0;
 
+    if (available->sought) {
+        return available;
+    }
     available->sought = true;
     available->coding = EL_IDENTITY;
     if (!available->possible) {
-        return;
+        return available;
     }
     available->shares[EL_SHARE_PLAIN] =
-        el_ratio_key(el_response_origin(r), EL_SHARE_PLAIN, el_response_target(r));
-    available->coding = field ? coding_of(r) : EL_IDENTITY;
-    if (available->coding == EL_IDENTITY) {
-        return;
+        el_ratio_key(el_response_origin(response), EL_SHARE_PLAIN, el_response_target(r));
+    field = apr_table_get(r->headers_in, field_name);
+    if (!field) {
+        return available;
     }
-    reason = find(r, field, available);
-    if (reason != EL_DICTIONARY_USED) {
-        note(r, reason);
-        available->coding = EL_IDENTITY;
+    /* The coding that the client likes better of those that take a dictionary. */
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (el_engine_for(all[i])) {
+            order[count++] = all[i];
+        }
     }
-}
-
-const el_available_t *el_available_ahead(request_rec *r)
-{
-    el_available_t *available = record_of(r);
-
-    if (!available->sought) {
-        look(r, available);
-    }
-    return available;
-}
-
-const el_available_t *el_available_of(request_rec *r)
-{
-    el_available_t *available = record_of(r);
-
-    el_available_ahead(r);
-    if (available->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r))) {
-        note(r, EL_DICTIONARY_CROSS_ORIGIN);
-        available->coding = EL_IDENTITY;
+    available->coding = el_accept_choose(el_response_accept(response), order, count);
+    if (available->coding != EL_IDENTITY) {
+        reason = available_find(response, field);
+        if (reason != EL_DICTIONARY_USED) {
+            available_note(r, reason);
+            available->coding = EL_IDENTITY;
+        }
     }
     return available;
 }
 
-static apr_status_t release(void *dictionary)
+const el_available_t *el_available_of(el_response_t *response)
+{
+    el_available_t *available = &response->available;
+
+    el_available_ahead(response);
+    if (available->coding != EL_IDENTITY
+        && !available_is_permitted(response,
+                                   el_field(response->r, "Access-Control-Allow-Origin"))) {
+        available_note(response->r, EL_DICTIONARY_CROSS_ORIGIN);
+        available->coding = EL_IDENTITY;
+    }
+    return available;
+}
+
+void el_available_add(el_response_t *response, const el_policy_t *policy, bool ahead,
+                      el_demand_t *demand)
+{
+    const el_available_t *available;
+
+    if (!policy->is_stock && demand->order_count > 0 && el_dictionaries_are_open()) {
+        available = ahead ? el_available_ahead(response) : el_available_of(response);
+        demand->available = available->coding;
+        memcpy(demand->shares, available->shares, sizeof(demand->shares));
+    }
+}
+
+static apr_status_t available_release(void *dictionary)
 {
     el_dictionary_release(dictionary);
     return APR_SUCCESS;
 }
 
-const el_dictionary_t *el_available_prepare(request_rec *r, int level)
+const el_dictionary_t *el_available_prepare(el_response_t *response, int level)
 {
-    const el_available_t *available = el_available_of(r);
+    request_rec *r = response->r;
+    const el_available_t *available = el_available_of(response);
     el_dictionary_t *dictionary = NULL;
 
     /* The header may have changed since the dictionary was found. */
     if (available->coding == EL_IDENTITY) {
         return NULL;
     }
-    note(r, el_dictionaries_prepare(available->hash, available->coding, level, &dictionary));
+    available_note(r, el_dictionaries_prepare(available->hash, available->coding, level,
+                                              &dictionary));
     if (dictionary) {
-        apr_pool_cleanup_register(r->pool, dictionary, release, apr_pool_cleanup_null);
+        apr_pool_cleanup_register(r->pool, dictionary, available_release, apr_pool_cleanup_null);
     }
     return dictionary;
 }
 
-void el_available_outdone(request_rec *r)
+void el_available_outdone(const el_response_t *response)
 {
-    note(r, EL_DICTIONARY_OUTDONE);
+    available_note(response->r, EL_DICTIONARY_OUTDONE);
 }
 
-void el_available_add_vary(request_rec *r)
+void el_available_add_vary(el_response_t *response)
 {
     static const struct {
         unsigned bit;
@@ -218,16 +221,17 @@ void el_available_add_vary(request_rec *r)
         {EL_DEPENDS_MODE, "Sec-Fetch-Mode"},
         {EL_DEPENDS_ORIGIN, "Origin"},
     };
+    request_rec *r = response->r;
     unsigned depends = 0;
 
     el_fields_add_vary(r, "Accept-Encoding");
-    if (!el_dictionaries_are_open() || !record_of(r)->possible) {
+    if (!el_dictionaries_are_open() || !available_record(response)->possible) {
         return;
     }
     el_fields_add_vary(r, field_name);
     if (apr_table_get(r->headers_in, field_name)) {
-        is_permitted(r, allowed_by(r));
-        depends = record_of(r)->depends;
+        available_is_permitted(response, el_field(r, "Access-Control-Allow-Origin"));
+        depends = response->available.depends;
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (depends & rows[i].bit) {

@@ -5,6 +5,7 @@
 
 #include "engines/engines.h"
 #include "host/files.h"
+#include "host/process.h"
 
 #include "apr_strings.h"
 
@@ -129,8 +130,11 @@ static bool find_or_wait(el_response_t *response, uint64_t usec)
     el_name_t name = name_of(response, choice->coding, &choice->setup);
 
     for (int i = 0; i < WAITS; i++) {
+        uint64_t began = el_clock_nsec();
         el_waiters_answer_t answer = el_waiters_enter(&cached->waiters, &name, usec);
 
+        /* The time of waiting is no time of encoding. */
+        cached->meter.began_elapsed += el_clock_nsec() - began;
         if (answer == EL_WAITERS_BUSY) {
             return cached->found.buffer != NULL;
         }
@@ -224,9 +228,9 @@ static bool name_body(request_rec *r, el_response_t *response, const apr_bucket_
     return el_fingerprint_end(&fingerprint, &response->cached.name) && is_whole;
 }
 
-bool el_cached_find_body(request_rec *r, const apr_bucket_brigade *bb, bool any)
+bool el_cached_find_body(el_response_t *response, const apr_bucket_brigade *bb, bool any)
 {
-    el_response_t *response = el_response_of(r);
+    request_rec *r = response->r;
     el_cached_t *cached = &response->cached;
     bool is_found = false;
 
@@ -302,9 +306,9 @@ static bool name_file(const request_rec *r, el_cached_t *cached, const apr_bucke
 }
 
 /* There are only so many files: where none is driven out for it, each is kept at first sight. */
-bool el_cached_find_file(request_rec *r, const apr_bucket_brigade *bb, bool any)
+bool el_cached_find_file(el_response_t *response, const apr_bucket_brigade *bb, bool any)
 {
-    el_response_t *response = el_response_of(r);
+    request_rec *r = response->r;
     el_cached_t *cached = &response->cached;
     bool is_found = false;
 

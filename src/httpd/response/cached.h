@@ -23,7 +23,7 @@ bool el_cached_possible(const el_policy_t *policy);
  * forbids to make one. Where another thread makes the first one, waits for it, for as long as
  * encoding it here might take.
  */
-bool el_cached_find_file(request_rec *r, const apr_bucket_brigade *bb, bool any);
+bool el_cached_find_file(el_response_t *response, const apr_bucket_brigade *bb, bool any);
 
 /* Whether a body that is no such file is worth hashing; called once for a response. */
 bool el_cached_asks(const request_rec *r);
@@ -32,7 +32,7 @@ bool el_cached_asks(const request_rec *r);
  * Looks for an encoding of any other complete body: of response->body where it was gathered,
  * otherwise of `bb`, whose data is in private memory.
  */
-bool el_cached_find_body(request_rec *r, const apr_bucket_brigade *bb, bool any);
+bool el_cached_find_body(el_response_t *response, const apr_bucket_brigade *bb, bool any);
 
 /*
  * Keeps what response->encoder has made of the body in one call, where the body comes again, or

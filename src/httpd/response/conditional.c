@@ -1,95 +1,76 @@
 #include "httpd/response/conditional.h"
 
-#include "httpd/config/config.h"
-#include "httpd/dictionary/dictionaries.h"
-#include "httpd/response/fields.h"
-#include "httpd/response/response.h"
+#include "httpd/config/glue.h"
+#include "httpd/response/available.h"
+#include "httpd/response/choose.h"
 
 #include "elastic/etag.h"
 
 #include "apr_strings.h"
 #include "apr_uri.h"
 #include "http_protocol.h"
-#include "httpd.h"
 
 /*
  * A backend's limits are not known. By default httpd, gunicorn and nginx take a line of a field up
- * to this size (nginx two bytes more), and Tomcat, Jetty and AJP so much of all of them together.
+ * to this size (nginx two bytes more), and Tomcat, Jetty and AJP all fields together.
  */
 #define BACKEND_LIMIT 8190
 
+/* Makes mod_filter's harnesses run their filters for other statuses than 200. */
+#define RUN_HARNESSES "filter-errordocs"
+
 static const char if_none_match[] = "If-None-Match", if_match[] = "If-Match";
 
-/* Whether another server, or a FastCGI process, answers. */
-static bool is_proxied(const request_rec *r)
+static ap_filter_rec_t *not_modified, *no_body;
+
+/* ---- before the handler ---------------------------------------------------------------------- */
+
+/* Another server, or a FastCGI process, answers. */
+static bool conditional_is_proxied(const request_rec *r)
 {
     return r->proxyreq != PROXYREQ_NONE
            || (r->handler && *r->handler == 'p' && strncmp(r->handler, "proxy:", 6) == 0);
 }
 
-static bool takes_a_coding(request_rec *r)
-{
-    el_accept_t accept = el_response_enabled(r);
-
-    for (int coding = EL_IDENTITY + 1; coding < EL_ALL_CODINGS; coding++) {
-        if (el_accept_takes(&accept, (el_coding_t)coding)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /*
- * A backend knows of its own body only: where If-Range has that body's date, it answers a slice of
- * it, and the client joins it to the part of an encoded one that it may have. Files wait with this
- * until their type is known; a backend has answered by then.
+ * Adds `len` bytes of tags to the list in the field `name`. False if it stays as it is: there are
+ * none, or a backend might refuse so long a header. If it is too long as it came, this backend
+ * takes it.
  */
-static bool asks_a_backend_by_date(request_rec *r)
+static bool conditional_add_tags(request_rec *r, const char *name, const char *list,
+                                 const char *tags, size_t len)
 {
-    return is_proxied(r) && el_response_dated_range(r) && el_response_has_range(r)
-           && el_response_of(r)->encodable;
-}
-
-/*
- * Whether `added` bytes at the end of the field `name` leave what goes to a backend within its
- * limits. A header that is beyond them as it came is one that this backend takes.
- */
-static bool may_grow(const request_rec *r, const char *name, const char *list, size_t added)
-{
-    size_t header = strlen(r->the_request) + el_fields_table_size(r->headers_in);
-
-    return strlen(name) + strlen(": ") + strlen(list) + added <= BACKEND_LIMIT
-           && (header > BACKEND_LIMIT || header + added <= BACKEND_LIMIT);
-}
-
-/* Adds `len` bytes of tags to the list in the field `name`; false where it stays as it is. */
-static bool add_tags(request_rec *r, const char *name, const char *list, const char *tags,
-                     size_t len)
-{
-    if (len == 0 || (is_proxied(r) && !may_grow(r, name, list, len))) {
+    if (len == 0) {
         return false;
+    }
+    if (conditional_is_proxied(r)) {
+        size_t header = strlen(r->the_request) + el_fields_table_size(r->headers_in);
+
+        if (strlen(name) + strlen(": ") + strlen(list) + len > BACKEND_LIMIT
+            || (header <= BACKEND_LIMIT && header + len > BACKEND_LIMIT)) {
+            return false;
+        }
     }
     apr_table_setn(r->headers_in, name, apr_pstrcat(r->pool, list, tags, NULL));
     return true;
 }
 
 /* Memory for all bases of a list: of "x-gunzip-gzip" both "x-gunzip" and "x" are. */
-static char *room_for_bases(request_rec *r, const char *list, size_t *size)
+static char *conditional_room(request_rec *r, const char *list, size_t *size)
 {
     *size = strlen(list) * 3 + 1;
     return apr_palloc(r->pool, *size);
 }
 
 /*
- * httpd's tag of the file that answers, or that WebDAV changes; NULL where another server answers,
- * there is no file, or FileETag makes no tag. Whether a script answers in its place is not known
- * yet.
+ * httpd's tag of the file that answers, or that WebDAV changes; NULL if another server answers,
+ * there is no file, or FileETag makes no tag. A script may still answer in its place.
  */
-static const char *tag_of_file(request_rec *r)
+static const char *conditional_file_tag(request_rec *r)
 {
     const char *tag = NULL;
 
-    if (!is_proxied(r) && r->finfo.filetype == APR_REG) {
+    if (!conditional_is_proxied(r) && r->finfo.filetype == APR_REG) {
         tag = ap_make_etag(r, 0);
     }
     return tag && *tag ? tag : NULL;
@@ -98,18 +79,19 @@ static const char *tag_of_file(request_rec *r)
 /* Sets of el_etag_mode_t, with the bit 1 << mode for each. */
 #define ANY_MODE (~0u)
 
-/* The codings that the filters here may give a body, where they make its tag by one of `modes`. */
-static el_accept_t codings_tagged(request_rec *r, unsigned modes)
+/* The codings of the filters here that make a body's tag by one of `modes`. */
+static el_accept_t conditional_tagged(const el_response_t *response,
+                                      unsigned modes)
 {
     el_accept_t codings = {{0}};
 
     for (int record = 0; record < EL_RECORDS; record++) {
         el_policy_t policy;
 
-        if (!el_response_may_run(r, (el_record_t)record)) {
+        if (!el_response_may_run(response, (el_record_t)record)) {
             continue;
         }
-        policy = el_policy_of(r, (el_record_t)record);
+        policy = el_policy_of(response->r, (el_record_t)record);
         el_policy_read_encoding(&policy);
         if (!(modes & 1u << policy.etag)) {
             continue;
@@ -124,10 +106,11 @@ static el_accept_t codings_tagged(request_rec *r, unsigned modes)
     return codings;
 }
 
-el_accept_t el_conditional_given(request_rec *r)
+/* The codings that this request accepts and whose suffix stands in tags of bodies here. */
+static el_accept_t conditional_given(el_response_t *response)
 {
-    el_accept_t given = el_response_enabled(r);
-    el_accept_t suffixed = codings_tagged(r, 1u << EL_ETAG_WEAK | 1u << EL_ETAG_SUFFIX);
+    el_accept_t given = el_response_enabled(response);
+    el_accept_t suffixed = conditional_tagged(response, 1u << EL_ETAG_WEAK | 1u << EL_ETAG_SUFFIX);
 
     for (int coding = EL_IDENTITY + 1; coding < EL_ALL_CODINGS; coding++) {
         if (suffixed.q[coding] == 0) {
@@ -138,90 +121,87 @@ el_accept_t el_conditional_given(request_rec *r)
 }
 
 /* Adds the tags of the identities to If-None-Match. */
-static void name_bases(request_rec *r, const char *list)
+static void conditional_name_bases(el_response_t *response, const char *list)
 {
-    el_response_t *request = el_response_of(r);
-    el_accept_t given = el_conditional_given(r);
+    request_rec *r = response->r;
+    el_accept_t given = conditional_given(response);
     const el_etag_rule_t encoded = {.accept = &given};
     const el_etag_rule_t decoded = {.accept = &given, .decoded = true};
     size_t size, len;
-    char *bases = room_for_bases(r, list, &size);
+    char *bases = conditional_room(r, list, &size);
     const char *file;
     el_etag_t named;
 
     len = el_etag_bases(list, &encoded, bases, size);
-    if (request->inflates) {
+    if (response->inflates) {
         len += el_etag_bases(list, &decoded, bases + len, size - len);
     }
-    file = len == 0 ? tag_of_file(r) : NULL;
+    file = len == 0 ? conditional_file_tag(r) : NULL;
     if (file
         && (el_etag_named(list, file, &encoded, &named)
-            || (request->inflates && el_etag_named(list, file, &decoded, &named)))) {
+            || (response->inflates && el_etag_named(list, file, &decoded, &named)))) {
         bases = apr_pstrcat(r->pool, ", ", file, NULL);
         len = strlen(bases);
     }
-    if (add_tags(r, if_none_match, list, bases, len)) {
-        request->if_none_match = list;
+    if (conditional_add_tags(r, if_none_match, list, bases, len)) {
+        response->if_none_match = list;
     }
 }
 
-/* Whether `tag`, as a client may have made it strong, is that of an encoding of what has `file`. */
-static bool is_of_file(request_rec *r, const el_etag_t *tag, const char *file,
-                       const el_accept_t *codings)
+/* `tag`, as a client may have made it strong, is that of an encoding of the body with `file`. */
+static bool conditional_is_of_file(const el_response_t *response, const el_etag_t *tag,
+                                   const char *file, const el_accept_t *codings)
 {
     const el_etag_rule_t encoded = {.accept = codings};
     const el_etag_rule_t decoded = {.accept = codings, .decoded = true};
 
     return !tag->weak && *file == '"'
            && (el_etag_made_from(tag, file, &encoded)
-               || (el_response_of(r)->inflates && el_etag_made_from(tag, file, &decoded)));
+               || (response->inflates && el_etag_made_from(tag, file, &decoded)));
 }
 
 /*
- * Adds to If-Match the file's own tag, where it is strong and an encoding's is there: in any mode,
- * for several WebDAV clients send a weak one as if it were strong, and write in good faith what
- * they have read. What the request accepts does not matter: it asks about a body that the client
- * has.
+ * Extends If-Match. If the file's own tag is strong and one of an encoding is there, adds the
+ * file's: in any mode, because several WebDAV clients send a weak tag as if it were strong, and
+ * write in good faith what they have read. The request's Accept-Encoding does not matter: it asks
+ * about a body that the client has.
+ *
+ * Otherwise adds the tags of the identities that belong to strong tags, which are given out: the
+ * script or the backend can tell whose they are.
  */
-static bool name_file(request_rec *r, const char *list, const char *file)
+static void conditional_extend_match(el_response_t *response, const char *list, const char *file)
 {
-    el_accept_t codings = codings_tagged(r, ANY_MODE);
+    request_rec *r = response->r;
+    el_accept_t any = conditional_tagged(response, ANY_MODE);
+    el_accept_t strong = conditional_tagged(response, 1u << EL_ETAG_SUFFIX);
+    el_etag_rule_t rule = {.accept = &strong, .strong = true};
     const char *cursor = list;
     el_etag_t tag;
+    size_t size, len;
+    char *bases;
 
     while (file && el_etag_next(&cursor, &tag)) {
-        if (is_of_file(r, &tag, file, &codings)) {
+        if (conditional_is_of_file(response, &tag, file, &any)) {
             const char *added = apr_pstrcat(r->pool, ", ", file, NULL);
 
-            return add_tags(r, if_match, list, added, strlen(added));
+            if (conditional_add_tags(r, if_match, list, added, strlen(added))) {
+                return;
+            }
+            break;
         }
     }
-    return false;
-}
-
-/*
- * Adds to If-Match the tags of the identities that belong to strong tags, which are given out.
- * Whose they are is for the script or the backend to say.
- */
-static void name_strong_bases(request_rec *r, const char *list)
-{
-    const el_stock_t *deflate = el_stock_of(r->server, EL_RECORD_DEFLATE);
-    el_accept_t strong = codings_tagged(r, 1u << EL_ETAG_SUFFIX);
-    el_etag_rule_t rule = {.accept = &strong, .strong = true};
-    size_t size, len;
-    char *bases = room_for_bases(r, list, &size);
-
+    bases = conditional_room(r, list, &size);
     len = el_etag_bases(list, &rule, bases, size);
-    if (el_response_of(r)->inflates
-        && deflate->values.value[EL_STOCK_ETAG] == EL_ETAG_SUFFIX) {
+    if (response->inflates
+        && (el_etag_mode_t)el_stock_of(r->server, EL_RECORD_DEFLATE)->values.value[EL_STOCK_ETAG] == EL_ETAG_SUFFIX) {
         rule.decoded = true;
         len += el_etag_bases(list, &rule, bases + len, size - len);
     }
-    add_tags(r, if_match, list, bases, len);
+    conditional_add_tags(r, if_match, list, bases, len);
 }
 
-/* Whether the URI in WebDAV's If is r's; mod_dav compares like this, without the host. */
-static bool is_own_uri(request_rec *r, const char *text, size_t len)
+/* The URI in WebDAV's If is r's; mod_dav compares like this, without the host. */
+static bool conditional_is_own_uri(request_rec *r, const char *text, size_t len)
 {
     apr_uri_t uri;
     size_t path_len, own_len = strlen(r->uri);
@@ -241,13 +221,13 @@ static bool is_own_uri(request_rec *r, const char *text, size_t len)
 }
 
 /*
- * Puts the file's own tag in place of those of its encodings in WebDAV's If, by name_file()'s
- * rule. What is said with Not, or about other resources, stays: that these do not have such a tag
- * is true.
+ * Puts the file's own tag in place of those of its encodings in WebDAV's If, as in If-Match. Tags
+ * with Not, and of other resources, stay: these indeed do not have such a tag.
  */
-static void translate_states(request_rec *r, const char *field, const char *file)
+static void conditional_translate(el_response_t *response, const char *field, const char *file)
 {
-    el_accept_t codings = codings_tagged(r, ANY_MODE);
+    request_rec *r = response->r;
+    el_accept_t codings = conditional_tagged(response, ANY_MODE);
     el_etag_state_t state = {.at = field};
     const char *copied = field, *uri = NULL;
     char *made = apr_palloc(r->pool, strlen(field) + 1), *to = made;
@@ -256,9 +236,10 @@ static void translate_states(request_rec *r, const char *field, const char *file
     while (el_etag_next_state(&state)) {
         if (state.uri != uri) {
             uri = state.uri;
-            is_own = is_own_uri(r, uri, state.uri_len);
+            is_own = conditional_is_own_uri(r, uri, state.uri_len);
         }
-        if (is_own && !state.negated && is_of_file(r, &state.tag, file, &codings)) {
+        if (is_own && !state.negated
+            && conditional_is_of_file(response, &state.tag, file, &codings)) {
             /* The file's tag is shorter, by the suffix. */
             to = apr_cpystrn(to, copied, (apr_size_t)(state.tag.text - copied) + 1);
             to = apr_cpystrn(to, file, strlen(file) + 1);
@@ -271,57 +252,284 @@ static void translate_states(request_rec *r, const char *field, const char *file
     }
 }
 
-static const char *states_of(const request_rec *r)
+EL_RARE static void conditional_extend(el_response_t *response)
 {
-    bool is_dav = r->method_number != M_GET && r->handler && strcmp(r->handler, "dav-handler") == 0;
-
-    return is_dav ? apr_table_get(r->headers_in, "If") : NULL;
-}
-
-/* What the client has must be what it changes. */
-static void extend_strongly(request_rec *r, const char *match, const char *states)
-{
-    const char *file = tag_of_file(r);
-
-    if (match && !name_file(r, match, file)) {
-        name_strong_bases(r, match);
-    }
-    if (states && file) {
-        translate_states(r, states, file);
-    }
-}
-
-EL_RARE static void extend(request_rec *r)
-{
+    request_rec *r = response->r;
+    bool is_get = r->method_number == M_GET;
     /* With other methods than GET and HEAD, a tag that matches is an error. */
-    const char *list = r->method_number == M_GET ? apr_table_get(r->headers_in, if_none_match)
-                                                 : NULL;
+    const char *list = is_get ? apr_table_get(r->headers_in, if_none_match) : NULL;
     const char *match = apr_table_get(r->headers_in, if_match);
-    const char *states = states_of(r);
-    bool by_date = asks_a_backend_by_date(r);
+    bool is_dav = !is_get && r->handler && strcmp(r->handler, "dav-handler") == 0;
+    const char *states = is_dav ? apr_table_get(r->headers_in, "If") : NULL;
+    /*
+     * A backend knows only its own body: if If-Range has that body's date, it answers with a slice,
+     * and the client joins it to the part of an encoded body that it may have. Files wait with this
+     * until their type is known; a backend has answered by then.
+     */
+    bool by_date = conditional_is_proxied(r) && el_response_dated_range(r)
+                   && el_response_has_range(r) && response->encodable;
+    const char *file;
 
     if (!list && !match && !states && !by_date) {
         return;
     }
     /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
     r->headers_in = apr_table_copy(r->pool, r->headers_in);
-    if (by_date && takes_a_coding(r)) {
-        el_response_drop_range(r);
+    if (by_date) {
+        el_accept_t accept = el_response_enabled(response);
+        int coding = EL_IDENTITY + 1;
+
+        while (coding < EL_ALL_CODINGS && !el_accept_takes(&accept, (el_coding_t)coding)) {
+            coding++;
+        }
+        if (coding < EL_ALL_CODINGS) {
+            el_response_drop_range(r);
+        }
     }
     if (list) {
-        el_response_of(r)->names_tags = true;
-        name_bases(r, list);
+        response->names_tags = true;
+        conditional_name_bases(response, list);
     }
-    if (match || states) {
-        extend_strongly(r, match, states);
+    file = match || states ? conditional_file_tag(r) : NULL;
+    if (match) {
+        conditional_extend_match(response, match, file);
+    }
+    if (states && file) {
+        conditional_translate(response, states, file);
     }
 }
 
 void el_conditional_prepare(request_rec *r)
 {
-    const el_response_t *request = el_response_find(r);
+    el_response_t *response = el_response_find(r);
 
-    if (request && !r->main && (request->inflates || request->encodable)) {
-        extend(r);
+    if (response && !r->main && (response->inflates || response->encodable)) {
+        conditional_extend(response);
     }
+}
+
+/* ---- the header of a 304 --------------------------------------------------------------------- */
+
+/* A cache would take these for its encoded body's, and throw that away. */
+static void conditional_unset_identity(request_rec *r)
+{
+    el_field_unset(r, "Content-Length");
+    el_field_unset(r, "Accept-Ranges");
+}
+
+bool el_not_modified_named(el_response_t *response)
+{
+    request_rec *r = response->r;
+    const char *list = response->if_none_match ? response->if_none_match
+                                               : apr_table_get(r->headers_in, if_none_match);
+    const char *current = el_field(r, "ETag");
+    el_accept_t accept;
+    el_etag_rule_t rule;
+    el_etag_t named;
+    size_t base;
+    bool found;
+
+    if (!list || !current) {
+        return false;
+    }
+    accept = el_response_enabled(response);
+    rule = (el_etag_rule_t){.accept = &accept};
+    found = el_etag_named(list, current, &rule, &named);
+    if (!found && response->inflates) {
+        rule.decoded = true;
+        found = el_etag_named(list, current, &rule, &named);
+    }
+    if (!found) {
+        return false;
+    }
+    response->tagged = true;
+    if (!el_etag_same(&named, current)) {
+        el_fields_set_etag(r, apr_pstrmemdup(r->pool, named.text, named.len));
+    }
+    if (el_etag_coding(&named, &base) != EL_IDENTITY) {
+        conditional_unset_identity(r);
+    }
+    return true;
+}
+
+bool el_not_modified_now(el_response_t *response, const char *decoded)
+{
+    request_rec *r = response->r;
+    /* httpd and the backend have left it undecided. */
+    bool undecided = response->names_tags && !r->no_local_copy
+                     && (r->status == HTTP_OK || r->status == HTTP_PARTIAL_CONTENT);
+    const char *list = undecided ? apr_table_get(r->headers_in, if_none_match) : NULL;
+    const char *current = list ? el_field(r, "ETag") : NULL;
+    el_etag_rule_t rule;
+    el_accept_t given;
+    el_etag_t tag;
+
+    if (!current) {
+        return false;
+    }
+    given = conditional_given(response);
+    rule = (el_etag_rule_t){.accept = &given};
+    while (el_etag_next(&list, &tag)) {
+        if (!(decoded ? el_etag_same(&tag, decoded) : el_etag_made_from(&tag, current, &rule))) {
+            continue;
+        }
+        el_fields_set_etag(r, apr_pstrmemdup(r->pool, tag.text, tag.len));
+        conditional_unset_identity(r);
+        el_field_unset(r, "Content-Range");
+        response->tagged = true;
+        r->status = HTTP_NOT_MODIFIED;
+        r->status_line = NULL;
+        ap_add_output_filter_handle(no_body, NULL, r, r->connection);
+        if (!decoded) {
+            el_available_add_vary(response);
+        }
+        return true;
+    }
+    return false;
+}
+
+el_facts_t el_not_modified_facts(el_response_t *response, const el_policy_t *policy, bool by_type)
+{
+    request_rec *r = response->r;
+    int status = r->status;
+    el_moment_t *moment;
+    el_facts_t facts;
+
+    /* The functions below read the status, too. */
+    r->status = HTTP_OK;
+    facts = el_response_facts(response, policy, by_type || !r->content_type);
+    el_available_add(response, policy, false, &facts.demand);
+    moment = &facts.moment;
+    moment->size_known = el_fields_length(&response->fields, &moment->size);
+    moment->min_size = el_response_min_size(response, policy, moment->size);
+    r->status = status;
+    return facts;
+}
+
+void el_not_modified_tag(el_response_t *response, el_policy_t *policy, const el_facts_t *facts)
+{
+    request_rec *r = response->r;
+    el_choose_for_t body = {.policy = policy, .facts = facts};
+    el_coding_t coding = el_decide(facts).coding;
+    const char *current;
+    el_etag_t tag;
+    size_t base;
+
+    if (response->tagged || el_not_modified_named(response) || coding == EL_IDENTITY) {
+        return;
+    }
+    /* A cache or a backend may have the body encoded already: then the tag is that one's. */
+    current = el_field(r, "ETag");
+    if (current && el_etag_next(&current, &tag) && el_etag_coding(&tag, &base) != EL_IDENTITY) {
+        return;
+    }
+    el_policy_read_encoding(policy);
+    body.effort = el_response_effort(response);
+    body.whole = facts->moment.size_known && facts->moment.size <= policy->whole_most;
+    coding = el_choose(&body, coding).coding;
+    response->tagged = true;
+    el_fields_encode_etag(r, coding, policy->etag);
+    conditional_unset_identity(r);
+}
+
+/* The answer of one of our filters to a 200. */
+typedef struct {
+    el_policy_t policy;
+    el_facts_t facts;
+    el_coding_t coding; /* EL_IDENTITY: none encodes it */
+    bool negotiated;    /* another client might get it encoded */
+} judgement_t;
+
+/* The judgement of the filter that encodes it: of the best weight, and of equals the first. */
+static judgement_t conditional_judge(el_response_t *response)
+{
+    judgement_t best = {.coding = EL_IDENTITY};
+    bool negotiated = false;
+
+    for (unsigned place = 1; place <= EL_RECORDS; place++) {
+        for (int record = 0; record < EL_RECORDS; record++) {
+            judgement_t judgement;
+            el_decision_t decision;
+            const uint16_t *q;
+
+            if (response->installed[record] != place) {
+                continue;
+            }
+            judgement.policy = el_policy_of(response->r, (el_record_t)record);
+            judgement.facts = el_not_modified_facts(response, &judgement.policy, false);
+            decision = el_decide(&judgement.facts);
+            judgement.coding = decision.coding;
+            negotiated = negotiated || decision.vary;
+            q = judgement.facts.demand.accept.q;
+            if (decision.coding != EL_IDENTITY
+                && (best.coding == EL_IDENTITY || q[decision.coding] > q[best.coding])) {
+                best = judgement;
+            }
+        }
+    }
+    best.negotiated = negotiated;
+    return best;
+}
+
+void el_not_modified_returned(request_rec *r)
+{
+    el_response_t *response;
+    judgement_t best;
+
+    if (r->main || r->status != HTTP_NOT_MODIFIED) {
+        return;
+    }
+    response = el_response_of(r);
+    best = conditional_judge(response);
+    if (!best.negotiated && !response->if_none_match) {
+        return;
+    }
+    if (response->encodable) {
+        el_available_add_vary(response);
+    }
+    /* mod_filter does not tell which types it was given: then only the client's tag is known. */
+    if (!response->harnessed || !r->content_type) {
+        el_not_modified_tag(response, &best.policy, &best.facts);
+    } else {
+        el_not_modified_named(response);
+    }
+}
+
+/*
+ * Does a 304's work if ours stands within a harness of mod_filter, which leaves its filters out of
+ * all that is no 200.
+ */
+static apr_status_t conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    request_rec *r = f->r;
+    apr_status_t rv;
+
+    ap_remove_output_filter(f);
+    /* By the type mod_filter knows which of its filters are to run; all must be compressors. */
+    if (r->status != HTTP_NOT_MODIFIED || !r->content_type || !el_chain_harnesses_compress(r)
+        || apr_table_get(r->subprocess_env, RUN_HARNESSES)) {
+        el_not_modified_returned(r);
+        return ap_pass_brigade(f->next, bb);
+    }
+    apr_table_setn(r->subprocess_env, RUN_HARNESSES, "1");
+    rv = ap_pass_brigade(f->next, bb);
+    apr_table_unset(r->subprocess_env, RUN_HARNESSES);
+    return rv;
+}
+
+void el_not_modified_register(void)
+{
+    /* Before all that a harness may hold. */
+    not_modified = ap_register_output_filter(EL_FILTER_NOT_MODIFIED, conditional_filter, NULL,
+                                             (ap_filter_type)(AP_FTYPE_RESOURCE - 2));
+    /*
+     * Drops the body of what was a 200, behind all filters that may find out so late. It stands by
+     * itself, because a harness of mod_filter does not call a filter again that has made a 304.
+     */
+    no_body = ap_register_output_filter(EL_FILTER_NO_BODY, el_no_body, NULL, AP_FTYPE_CONTENT_SET);
+}
+
+void el_not_modified_insert(request_rec *r)
+{
+    ap_add_output_filter_handle(not_modified, NULL, r, r->connection);
 }

@@ -1,56 +1,126 @@
 #include "httpd/response/response.h"
 
-#include "httpd/cache/store.h"
-#include "httpd/response/connection.h"
-#include "httpd/response/fields.h"
+#include "elastic/packet.h"
+#include "host/tcp_info.h"
 
+#include "apr_portable.h"
 #include "apr_strings.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_ssl.h"
 #include "http_vhost.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+/* Bytes of the line of Accept-Encoding that is remembered, with the NUL; browsers send some 25. */
+#define LINE 64
+
+/* Kept for a connection, or one stream with HTTP/2: a single thread uses it at a time. */
+typedef struct {
+    int mss;         /* see response_segment_size(); below 0: not asked for yet */
+    char line[LINE]; /* the beginning of the last Accept-Encoding */
+    el_accept_t accept;
+} kept_t;
+
+static kept_t *response_kept(conn_rec *c)
+{
+    kept_t *kept = ap_get_module_config(c->conn_config, el_record_of_requests());
+
+    if (!kept) {
+        kept = apr_pcalloc(c->pool, sizeof(*kept));
+        kept->mss = -1;
+        el_accept_parse(NULL, 0, &kept->accept);
+        ap_set_module_config(c->conn_config, el_record_of_requests(), kept);
+    }
+    return kept;
+}
+
+/* The client's connection: of an HTTP/2 stream its master, whose socket is a real one. */
+static conn_rec *response_client(const request_rec *r)
+{
+    return r->connection->master ? r->connection->master : r->connection;
+}
+
+/* False if there is no socket. */
+static bool response_socket(const request_rec *r, apr_os_sock_t *fd)
+{
+    apr_socket_t *socket = ap_get_conn_socket(response_client(r));
+
+    return socket && apr_os_sock_get(fd, socket) == APR_SUCCESS;
+}
+
+static bool response_is_loopback(const apr_sockaddr_t *address)
+{
+    const struct in6_addr *v6;
+
+    if (address->family == APR_INET) {
+        return ntohl(address->sa.sin.sin_addr.s_addr) >> 24 == 127;
+    }
+    if (address->family != APR_INET6) {
+        return true; /* a socket of this machine */
+    }
+    v6 = &address->sa.sin6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+}
+
 el_response_t *el_response_make(request_rec *r)
 {
     el_response_t *response = apr_pcalloc(r->pool, sizeof(*response));
 
+    response->r = r;
     ap_set_module_config(r->request_config, el_record_of_requests(), response);
     return response;
 }
 
-const el_accept_t *el_response_accept(request_rec *r)
-{
-    el_response_t *response = el_response_of(r);
+/* ---- the codings in force -------------------------------------------------------------------- */
 
+/* Clients send the same line again and again: parses it once for a connection. */
+static const el_accept_t *response_parse_accept(const request_rec *r)
+{
+    const char *line = apr_table_get(r->headers_in, "Accept-Encoding");
+    kept_t *kept = response_kept(r->connection);
+    size_t len;
+
+    line = line ? line : "";
+    len = strlen(line);
+    /* The end of a longer line was not kept. */
+    if (len >= LINE - 1 || memcmp(kept->line, line, len + 1) != 0) {
+        el_accept_parse(line, len, &kept->accept);
+        apr_cpystrn(kept->line, line, LINE);
+    }
+    return &kept->accept;
+}
+
+const el_accept_t *el_response_accept(el_response_t *response)
+{
     if (!response->accept_known) {
-        response->accept = *el_connection_accept(r);
+        response->accept = *response_parse_accept(response->r);
         response->accept_known = true;
     }
     return &response->accept;
 }
 
-/* mod_autoindex, which gives the field back when the page of HeaderName is through. */
-static bool is_listing(const request_rec *r)
+void el_response_read_accept(el_response_t *response)
 {
-    return r->handler && strcmp(r->handler, DIR_MAGIC_TYPE) == 0;
-}
+    const request_rec *r = response->r;
+    const el_accept_t *accept = response_parse_accept(r);
 
-void el_response_read_accept(request_rec *r)
-{
-    el_response_t *response = el_response_of(r);
-    const el_accept_t *accept = el_connection_accept(r);
+    if (response->accept_known) {
+        /* mod_autoindex gives the field back when the page of HeaderName is through. */
+        bool is_listing = r->handler && strcmp(r->handler, DIR_MAGIC_TYPE) == 0;
 
-    if (response->accept_known
-        && (memcmp(&response->accept, accept, sizeof(*accept)) == 0
-            || (is_listing(r) && !apr_table_get(r->headers_in, "Accept-Encoding")))) {
-        return;
+        if (memcmp(&response->accept, accept, sizeof(*accept)) == 0
+            || (is_listing && !apr_table_get(r->headers_in, "Accept-Encoding"))) {
+            return;
+        }
     }
     response->accept = *accept;
     response->accept_known = true;
     response->available.sought = false;
 }
 
-bool el_response_env_allows(request_rec *r, el_coding_t coding)
+bool el_response_env_allows(const request_rec *r, el_coding_t coding)
 {
     const char *only_html;
 
@@ -72,18 +142,17 @@ bool el_response_env_allows(request_rec *r, el_coding_t coding)
     }
 }
 
-bool el_response_may_run(request_rec *r, el_record_t record)
+bool el_response_may_run(const el_response_t *response, el_record_t record)
 {
-    const el_response_t *response = el_response_of(r);
-
     return response->installed[record] || (response->harness && el_record_loaded(record));
 }
 
-size_t el_response_codings(request_rec *r, el_record_t record, el_coding_t *order)
+/* Puts those of `codings` into `order` that the environment allows; returns how many. */
+static size_t response_allowed(const request_rec *r, const el_coding_t *codings, size_t count,
+                               el_coding_t *order)
 {
-    const el_coding_t *codings;
-    size_t count = el_policy_codings(el_dir_of(r), record, &codings), left = 0;
     bool all = apr_is_empty_table(r->subprocess_env);
+    size_t left = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (all || el_response_env_allows(r, codings[i])) {
@@ -93,22 +162,31 @@ size_t el_response_codings(request_rec *r, el_record_t record, el_coding_t *orde
     return left;
 }
 
-el_accept_t el_response_enabled(request_rec *r)
+size_t el_response_codings(const el_response_t *response, el_record_t record, el_coding_t *order)
 {
-    const el_accept_t *accept = el_response_accept(r);
+    const el_coding_t *codings;
+    size_t count = el_policy_codings(el_dir_of(response->r), record, &codings);
+
+    return response_allowed(response->r, codings, count, order);
+}
+
+el_accept_t el_response_enabled(el_response_t *response)
+{
+    const el_accept_t *accept = el_response_accept(response);
     el_accept_t enabled = {{0}};
     el_coding_t order[EL_CODINGS];
 
     enabled.q[EL_IDENTITY] = accept->q[EL_IDENTITY];
     for (int i = 0; i < EL_RECORDS; i++) {
         el_record_t record = (el_record_t)i;
-        size_t count = el_response_may_run(r, record) ? el_response_codings(r, record, order) : 0;
+        size_t count = el_response_may_run(response, record)
+                           ? el_response_codings(response, record, order) : 0;
 
         for (size_t k = 0; k < count; k++) {
             enabled.q[order[k]] = accept->q[order[k]];
         }
     }
-    if (el_dictionaries_are_open() && el_response_may_run(r, EL_RECORD_ELASTIC)) {
+    if (el_dictionaries_are_open() && el_response_may_run(response, EL_RECORD_ELASTIC)) {
         enabled.q[EL_DCB] = accept->q[EL_DCB];
         enabled.q[EL_DCZ] = accept->q[EL_DCZ];
     }
@@ -150,10 +228,106 @@ void el_response_drop_range(request_rec *r)
     apr_table_unset(r->headers_in, "If-Range");
 }
 
-el_control_state_t el_response_control(request_rec *r)
-{
-    el_response_t *response = el_response_of(r);
+/* ---- facts ----------------------------------------------------------------------------------- */
 
+el_facts_t el_response_facts(el_response_t *response, const el_policy_t *policy, bool by_type)
+{
+    request_rec *r = response->r;
+    el_fields_t *fields = &response->fields;
+    const char *type = r->content_type, *tls = NULL;
+    el_demand_t *demand;
+    el_facts_t facts;
+
+    *fields = el_fields_read(r);
+    facts = (el_facts_t){
+        .resource =
+            {
+                .status = r->status,
+                .enabled = (!el_value_is_set(&policy->dir->values, EL_DIR_ENABLED)
+                            || policy->dir->values.value[EL_DIR_ENABLED]),
+                /*
+                 * A filter that the operator has named has all types, if no list is set. A 304
+                 * seldom repeats the type: Vary does no harm there, its absence may.
+                 */
+                .type_listed = by_type || (type && type == response->listed_type)
+                               || el_dir_type_listed(policy->dir, type, policy->is_stock)
+                               || (r->status == HTTP_NOT_MODIFIED && !type),
+                .has_encoding = fields->encoded,
+                /* The parts of a multipart 206 carry it instead of the header. */
+                .has_content_range = r->status == HTTP_PARTIAL_CONTENT || fields->has_range,
+                .stock_order = policy->is_stock,
+            },
+    };
+    /* Most responses that stay as they are, images for one, end here. */
+    if (!facts.resource.enabled || !facts.resource.type_listed) {
+        return facts;
+    }
+    facts.resource.no_transform = fields->no_transform;
+    facts.moment.bypass = el_response_control(response).bypass;
+
+    demand = &facts.demand;
+    demand->head = r->header_only;
+    /* Whatever the method: httpd cuts ranges out of the response of each. */
+    demand->range_requested = r->status == HTTP_OK && el_response_has_range(r)
+                              && !el_response_void_range(r);
+    if (ap_ssl_conn_is_ssl(r->connection)) {
+        tls = ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_COMPRESS_METHOD");
+    }
+    demand->tls_compressed = tls && *tls && strcmp(tls, "NULL") != 0;
+    if (!apr_is_empty_table(r->subprocess_env)) {
+        demand->env_refused = apr_table_get(r->subprocess_env, "no-elastic") != NULL;
+        demand->force = apr_table_get(r->subprocess_env, "force-gzip") != NULL;
+    }
+    demand->accept = *el_response_accept(response);
+    demand->order_count = response_allowed(r, policy->order, policy->order_count, demand->order);
+    demand->env_removed = policy->order_count - demand->order_count;
+    return facts;
+}
+
+/* The payload of a segment in bytes, as the kernel has it; 0 if it says nothing. */
+static int response_segment_size(const request_rec *r)
+{
+    kept_t *kept = response_kept(r->connection);
+    socklen_t len = sizeof(kept->mss);
+    apr_os_sock_t fd;
+
+    if (kept->mss < 0 && (!response_socket(r, &fd)
+                          || getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &kept->mss, &len) != 0)) {
+        kept->mss = 0;
+    }
+    return kept->mss;
+}
+
+uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *policy,
+                              uint64_t size)
+{
+    const request_rec *r = response->r;
+    conn_rec *c = response_client(r);
+    const apr_sockaddr_t *address = c->client_addr;
+    size_t mtu = (size_t)el_server_of(r->server)->values.value[EL_SERVER_MTU];
+    size_t padding = (size_t)policy->dir->values.value[EL_DIR_PADDING];
+
+    if (policy->min_size != EL_MIN_SIZE_AUTO) {
+        return (uint64_t)policy->min_size;
+    }
+    if (size > EL_PACKET_MSS_MAX && size > mtu) {
+        return 0;
+    }
+    return el_packet_min_size(&(el_packet_t){
+        .mss = response_segment_size(r),
+        .mtu = mtu,
+        .ipv6 = address && address->family == APR_INET6
+                && !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ipaddr_ptr),
+        .tls = ap_ssl_conn_is_ssl(c),
+        .http2 = c != r->connection,
+        .header = el_fields_size(response->r) + el_padding_room(padding),
+    });
+}
+
+/* ---- the controller -------------------------------------------------------------------------- */
+
+el_control_state_t el_response_control(el_response_t *response)
+{
     if (!response->control_read) {
         response->control = el_state_control(&el_shared.block->state);
         response->control_read = true;
@@ -161,18 +335,47 @@ el_control_state_t el_response_control(request_rec *r)
     return response->control;
 }
 
-/*
- * The price is that of a client at the goal's rate: one that is twice as fast waits half as long.
- */
-el_effort_t el_response_effort(request_rec *r)
+/* The connection ends at a proxy: mod_remoteip takes the fields away, but not the address. */
+static bool response_is_proxied(const request_rec *r)
 {
-    el_response_t *response = el_response_of(r);
+    static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
+    const apr_sockaddr_t *peer = response_client(r)->client_addr;
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        if (apr_table_get(r->headers_in, fields[i])) {
+            return true;
+        }
+    }
+    return !peer || response_is_loopback(peer)
+           || (r->useragent_addr && r->useragent_addr != r->connection->client_addr);
+}
+
+/*
+ * The rate of the client's wire in bits a second, by `goal`: its own figure, or with `auto` the
+ * connection's delivery rate within the goal's bounds. The goal's own figure, too, if nothing is
+ * known, a proxy stands in front, or the application had less to send than that.
+ */
+static double response_rate(const request_rec *r, const el_goal_t *goal)
+{
+    el_tcp_rate_t measured;
+    apr_os_sock_t fd;
+
+    if (!goal->by_connection || response_is_proxied(r) || !response_socket(r, &fd)
+        || !el_tcp_rate(fd, &measured)) {
+        return goal->rate;
+    }
+    return el_goal_rate(goal, measured.rate, measured.limited);
+}
+
+el_effort_t el_response_effort(el_response_t *response)
+{
     const el_goal_t *goal = &el_shared.config.control.goal;
     double rate;
 
     if (!response->effort_known) {
-        response->effort = el_shared_effort(el_response_control(r));
-        rate = response->effort.price >= 0 ? el_connection_rate(r, goal) : 0;
+        response->effort = el_shared_effort(el_response_control(response));
+        rate = response->effort.price >= 0 ? response_rate(response->r, goal) : 0;
+        /* The price is for the goal's rate: a client that is twice as fast waits half as long. */
         if (rate > 0) {
             response->effort.price *= goal->rate / rate;
         }
@@ -181,12 +384,7 @@ el_effort_t el_response_effort(request_rec *r)
     return response->effort;
 }
 
-void el_response_forget_control(request_rec *r)
-{
-    el_response_t *response = el_response_of(r);
-
-    response->control_read = response->effort_known = false;
-}
+/* ---- the client ------------------------------------------------------------------------------ */
 
 int el_response_note_credentials(request_rec *r)
 {
@@ -203,7 +401,7 @@ int el_response_note_credentials(request_rec *r)
 }
 
 /* The request that the client has sent, of which httpd may have made another internally. */
-static request_rec *sent(request_rec *r)
+static request_rec *response_sent(request_rec *r)
 {
     while (r->prev) {
         r = r->prev;
@@ -211,80 +409,58 @@ static request_rec *sent(request_rec *r)
     return r;
 }
 
-/*
- * The record of the request as it came: post_read_request has not run for what it was redirected
- * to. NULL where there is none.
- */
-static const el_response_t *record_as_sent(request_rec *r)
-{
-    return el_response_find(sent(r));
-}
-
+/* The request as it came has the credentials: post_read_request ran for no other. */
 bool el_response_sent_authorization(request_rec *r)
 {
-    const el_response_t *response = record_as_sent(r);
+    const el_response_t *first = el_response_find(response_sent(r));
 
-    return apr_table_get(r->headers_in, "Authorization") || (response && response->authorization);
-}
-
-/* The client's certificate as PEM: its subject and serial number are anybody's to write. */
-static const char *certificate_of(request_rec *r)
-{
-    return ap_ssl_conn_is_ssl(r->connection)
-               ? ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_CLIENT_CERT")
-               : NULL;
+    return apr_table_get(r->headers_in, "Authorization") || (first && first->authorization);
 }
 
 el_visitor_t el_response_visitor(request_rec *r)
 {
+    const el_response_t *first = el_response_find(response_sent(r));
     el_visitor_t visitor = {{
         [EL_VISITOR_COOKIE] = apr_table_get(r->headers_in, "Cookie"),
         [EL_VISITOR_AUTHORIZATION] = apr_table_get(r->headers_in, "Authorization"),
         [EL_VISITOR_USER] = r->user,
         [EL_VISITOR_AUTH_TYPE] = r->ap_auth_type,
-        [EL_VISITOR_CERTIFICATE] = certificate_of(r),
     }};
-    const el_response_t *response = record_as_sent(r);
 
-    if (response) {
-        visitor.text[EL_VISITOR_SENT_COOKIE] = response->cookie;
-        visitor.text[EL_VISITOR_SENT_AUTHORIZATION] = response->authorization;
+    if (ap_ssl_conn_is_ssl(r->connection)) {
+        /* As PEM: anybody can choose a certificate's subject and serial number. */
+        visitor.text[EL_VISITOR_CERTIFICATE] =
+            ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_CLIENT_CERT");
+    }
+    if (first) {
+        visitor.text[EL_VISITOR_SENT_COOKIE] = first->cookie;
+        visitor.text[EL_VISITOR_SENT_AUTHORIZATION] = first->authorization;
     }
     return visitor;
 }
 
-/* Also where a proxy in front has told httpd so: SetEnvIf X-Forwarded-Proto https HTTPS=on. */
-static bool is_https(request_rec *r)
+static const char *response_make_origin(request_rec *r)
 {
+    /* A proxy in front may have told httpd: SetEnvIf X-Forwarded-Proto https HTTPS=on. */
     const char *told = apr_table_get(r->subprocess_env, "HTTPS");
-
-    return strcmp(ap_http_scheme(r), "https") == 0 || (told && strcasecmp(told, "on") == 0);
-}
-
-/* An address of the virtual host, or a name: httpd compares ports with each of the two. */
-static bool is_served(request_rec *r, const char *host)
-{
-    return ap_matches_request_vhost(r, host, r->connection->local_addr->port)
-           || ap_matches_request_vhost(r, host, r->server->port);
-}
-
-static bool comes_from_here(const request_rec *r)
-{
-    const char *ip = r->connection->client_ip;
-
-    return ip && (strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0
-                  || strncmp(ip, "::ffff:127.", 11) == 0);
-}
-
-static const char *origin_of(request_rec *r)
-{
-    bool https = is_https(r);
+    bool https = strcmp(ap_http_scheme(r), "https") == 0 || (told && strcasecmp(told, "on") == 0);
     apr_port_t usual = https ? 443 : 80;
     apr_port_t port = r->parsed_uri.port_str ? r->parsed_uri.port : usual;
-    const char *host = r->hostname, *origin;
+    const char *host = r->hostname, *ip = r->connection->client_ip, *origin;
+    bool is_known;
 
-    if (!host || !*host
-        || (https ? !is_served(r, host) : !comes_from_here(r))) {
+    if (!host || !*host) {
+        return NULL;
+    }
+    if (https) {
+        /* An address of the virtual host, or a name: httpd compares ports with each of the two. */
+        is_known = ap_matches_request_vhost(r, host, r->connection->local_addr->port)
+                   || ap_matches_request_vhost(r, host, r->server->port);
+    } else {
+        is_known = ip && (strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0
+                          || strncmp(ip, "::ffff:127.", 11) == 0);
+    }
+    if (!is_known) {
         return NULL;
     }
     if (strchr(host, ':') && *host != '[') {
@@ -297,12 +473,10 @@ static const char *origin_of(request_rec *r)
     return strlen(origin) < EL_ORIGIN_ROOM && el_dictionary_origin_secure(origin) ? origin : NULL;
 }
 
-const char *el_response_origin(request_rec *r)
+const char *el_response_origin(el_response_t *response)
 {
-    el_response_t *response = el_response_of(r);
-
     if (!response->origin_known) {
-        response->origin = origin_of(sent(r));
+        response->origin = response_make_origin(response_sent(response->r));
         response->origin_known = true;
     }
     return response->origin;
@@ -310,9 +484,9 @@ const char *el_response_origin(request_rec *r)
 
 const char *el_response_target(request_rec *r)
 {
-    const char *target = sent(r)->unparsed_uri;
+    const char *target = response_sent(r)->unparsed_uri;
 
-    /* Of an absolute URL, as proxies get it. */
+    /* Proxies get an absolute URL. */
     if (target && *target != '/') {
         const char *host = strstr(target, "://");
 

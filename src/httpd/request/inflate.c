@@ -1,0 +1,810 @@
+#include "httpd/request/request.h"
+
+#include "httpd/body/encoder.h"
+#include "httpd/config/glue.h"
+#include "httpd/request/decode.h"
+#include "httpd/response/conditional.h"
+
+#include "engines/engines.h"
+#include "engines/memory.h"
+
+#include "apr_strings.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+
+EL_USE_LOG;
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+/* Encoded body that is asked for at once: as much as fits into one of httpd's own buckets. */
+#define READ_SIZE APR_BUCKET_BUFF_SIZE
+
+/*
+ * A decoded body waits in memory up to the first size, and in a file up to the second, so that its
+ * handler can be told the length: nginx begins a file at 16 KB, and PHP takes no more than 8 MB
+ * unless it is told to.
+ */
+#define HELD_IN_MEMORY ((apr_off_t)64 * 1024)
+#define HELD_MOST ((uint64_t)8 << 20)
+
+typedef struct {
+    el_inflate_t inflate;
+    const char *rest; /* Content-Encoding of the decoded body, or NULL */
+    bool edited;
+    bool eos_seen;
+    apr_status_t failed;         /* what every further read gets */
+    apr_bucket_brigade *encoded; /* read and not decoded yet */
+    apr_bucket_brigade *ready;   /* decoded and not handed out yet */
+    apr_file_t *file;            /* the decoded bytes before these, or NULL */
+    apr_off_t stored;            /* bytes in it */
+} in_t;
+
+static ap_filter_rec_t *inflate_rec;
+static ap_filter_rec_t *deflate_rec; /* NULL: DEFLATE is not ours */
+
+/* The URL that mod_proxy sends the request to; "" if it does not. */
+static const char *inflate_target_of(const request_rec *r)
+{
+    const char *name = r->proxyreq ? r->filename : r->handler, *origin;
+
+    if (!name || strncmp(name, "proxy:", strlen("proxy:")) != 0) {
+        return "";
+    }
+    name += strlen("proxy:");
+    /* mod_proxy writes the path of a socket before the URL. */
+    origin = strncasecmp(name, "unix:", strlen("unix:")) == 0 ? strchr(name, '|') : NULL;
+    return origin ? origin + 1 : name;
+}
+
+/* By the scheme alone: clients choose what comes behind the origin's own part of the URL. */
+static bool inflate_is_sent_by(const request_rec *r, const char *scheme)
+{
+    return strncasecmp(inflate_target_of(r), scheme, strlen(scheme)) == 0;
+}
+
+/* RFC 9110 §15.5.16: the answer says which codings would do (§12.5.3). */
+static int inflate_unsupported(request_rec *r)
+{
+    const char *known = NULL;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        const char *token = el_coding_info((el_coding_t)i)->token;
+
+        if (el_decoder_for((el_coding_t)i)) {
+            known = known ? apr_pstrcat(r->pool, known, ", ", token, NULL) : token;
+        }
+    }
+    apr_table_setn(r->err_headers_out, "Accept-Encoding", known);
+    return HTTP_UNSUPPORTED_MEDIA_TYPE;
+}
+
+/* The answer to a body that ends for that reason. */
+static int inflate_status_of(request_rec *r, el_inflated_t why)
+{
+    switch (why) {
+    case EL_INFLATE_UNSUPPORTED:
+        return inflate_unsupported(r);
+    case EL_INFLATE_NO_MEMORY:
+        return HTTP_SERVICE_UNAVAILABLE;
+    case EL_INFLATE_SIZE_LIMIT:
+    case EL_INFLATE_RATIO_LIMIT:
+        return HTTP_REQUEST_ENTITY_TOO_LARGE;
+    default:
+        return HTTP_BAD_REQUEST;
+    }
+}
+
+/* Gives the body up: every further read gets `rv`. */
+static void inflate_give_up(request_rec *r, in_t *in, el_inflated_t why, apr_status_t rv)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                  "elastic: the request body is refused: %s (so far %" APR_UINT64_T_FMT
+                  " bytes encoded, %" APR_UINT64_T_FMT " decoded)",
+                  el_inflate_text(why), in->inflate.in, in->inflate.out);
+    /* The rest of the body must not be taken for the next request. */
+    r->connection->keepalive = AP_CONN_CLOSE;
+    in->failed = rv;
+    apr_brigade_cleanup(in->encoded);
+    apr_brigade_cleanup(in->ready);
+    el_inflate_close(&in->inflate, r->pool);
+}
+
+/*
+ * Ends the body in error, for this read and all that follow. Handlers make a 413 of APR_ENOSPC, and
+ * a 400 of anything unknown; other answers than these are given here.
+ */
+static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
+{
+    request_rec *r = f->r;
+    int status = inflate_status_of(r, why);
+    apr_status_t rv = AP_FILTER_ERROR;
+
+    if (!r->sent_bodyct && status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
+        rv = APR_ENOSPC;
+    } else if (!r->sent_bodyct && status == HTTP_BAD_REQUEST) {
+        rv = APR_EGENERAL;
+    }
+    inflate_give_up(r, in, why, rv);
+    if (r->sent_bodyct) {
+        apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+        apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
+
+        /*
+         * Only the status of a broken backend makes httpd leave out the last chunk, without which
+         * nobody takes the response for whole.
+         */
+        APR_BRIGADE_INSERT_TAIL(bb,
+                                ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+        ap_pass_brigade(r->output_filters, bb);
+    } else if (rv == AP_FILTER_ERROR) {
+        /* An error bucket would lose the fields of err_headers_out. */
+        ap_die(status, r);
+    }
+    return rv;
+}
+
+static in_t *inflate_make_in(request_rec *r)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    in_t *in = apr_pcalloc(r->pool, sizeof(*in));
+
+    in->encoded = apr_brigade_create(r->pool, alloc);
+    in->ready = apr_brigade_create(r->pool, alloc);
+    return in;
+}
+
+static in_t *inflate_open_in(request_rec *r, const el_coding_t *codings, size_t count,
+                             const char *rest)
+{
+    el_limits_t limits = el_limits_of(r);
+    in_t *in = inflate_make_in(r);
+
+    in->rest = rest;
+    if (!el_inflate_open(&in->inflate, codings, count, &limits, r)) {
+        in->inflate.last = EL_INFLATE_NO_MEMORY;
+    }
+    return in;
+}
+
+/*
+ * Makes the request's header that of the decoded body: in chunks, because a handler that found
+ * neither them nor a length would take it for a request without a body.
+ */
+static void inflate_edit_once(request_rec *r, in_t *in)
+{
+    apr_table_t *fields = r->headers_in, *env = r->subprocess_env;
+    bool to_backend = *inflate_target_of(r);
+
+    if (in->edited) {
+        return;
+    }
+    in->edited = true;
+    /*
+     * Makes mod_proxy find out the decoded body's length: if the client told the encoded one's, for
+     * origins that know no chunks; and always for FastCGI, which a balancer may lead to, and whose
+     * programs take a body without a length for an empty one.
+     */
+    if (to_backend
+        && (apr_table_get(fields, "Content-Length") || inflate_is_sent_by(r, "fcgi:")
+            || inflate_is_sent_by(r, "balancer:"))
+        && !apr_table_get(env, "proxy-sendchunks") && !apr_table_get(env, "proxy-sendchunked")) {
+        apr_table_setn(env, "proxy-sendcl", "1");
+    }
+    /* Then it reads all of the body before it sends any, and the body lies on the disk. */
+    if (to_backend
+        && (apr_table_get(env, "proxy-sendcl")
+            || apr_table_get(env, "force-proxy-request-1.0"))) {
+        el_limits_spool(&in->inflate.limits, r);
+    }
+    el_fields_unset_lengths(fields);
+    if (in->rest) {
+        apr_table_setn(fields, "Content-Encoding", in->rest);
+    } else {
+        apr_table_unset(fields, "Content-Encoding");
+    }
+    if (!apr_table_get(fields, "Transfer-Encoding")) {
+        apr_table_setn(fields, "Transfer-Encoding", "chunked");
+    }
+}
+
+/*
+ * Reads encoded body. httpd's own filter reads Content-Length when it is called first: only then
+ * may the header change.
+ */
+static apr_status_t inflate_fetch(ap_filter_t *f, in_t *in, apr_read_type_e block)
+{
+    apr_status_t rv = ap_get_brigade(f->next, in->encoded, AP_MODE_READBYTES, block, READ_SIZE);
+
+    inflate_edit_once(f->r, in);
+    return rv;
+}
+
+static apr_status_t inflate_put(ap_filter_t *f, in_t *in, const char **data, apr_size_t *len,
+                        apr_off_t room)
+{
+    el_inflated_t inflated = el_inflate_put(&in->inflate, data, len, (uint64_t)room, in->ready);
+
+    return inflated < EL_INFLATE_DAMAGED ? APR_SUCCESS : inflate_fail(f, in, inflated);
+}
+
+/* Decodes the data of `bucket`, and takes away what was decoded. */
+static apr_status_t inflate_put_bucket(ap_filter_t *f, in_t *in, apr_bucket *bucket,
+                                       apr_read_type_e block, apr_off_t room)
+{
+    const char *data;
+    apr_size_t len, left;
+    apr_status_t rv = apr_bucket_read(bucket, &data, &len, block);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    left = len;
+    rv = inflate_put(f, in, &data, &left, room);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (left > 0 && apr_bucket_split(bucket, len - left) != APR_SUCCESS) {
+        return inflate_fail(f, in, EL_INFLATE_NO_MEMORY);
+    }
+    apr_bucket_delete(bucket);
+    return APR_SUCCESS;
+}
+
+/* The next step of decoding: held back output, a bucket's data, or a bucket without data. */
+static apr_status_t inflate_advance(ap_filter_t *f, in_t *in, apr_read_type_e block, apr_off_t room)
+{
+    bool empty = APR_BRIGADE_EMPTY(in->encoded);
+    apr_bucket *bucket = APR_BRIGADE_FIRST(in->encoded);
+
+    if (!empty && !APR_BUCKET_IS_METADATA(bucket)) {
+        return inflate_put_bucket(f, in, bucket, block, room);
+    }
+    if (in->inflate.last == EL_INFLATE_FULL) {
+        const char *nothing = "";
+        apr_size_t len = 0;
+
+        return inflate_put(f, in, &nothing, &len, room);
+    }
+    if (APR_BUCKET_IS_EOS(bucket)) {
+        el_inflated_t inflated = el_inflate_finish(&in->inflate);
+
+        if (inflated != EL_INFLATE_ENDED) {
+            return inflate_fail(f, in, inflated);
+        }
+        in->eos_seen = true;
+        el_inflate_close(&in->inflate, f->r->pool);
+    }
+    APR_BUCKET_REMOVE(bucket);
+    APR_BRIGADE_INSERT_TAIL(in->ready, bucket);
+    return APR_SUCCESS;
+}
+
+/* Makes something ready, and up to `wanted` bytes if they are at hand. */
+static apr_status_t inflate_make_ready(ap_filter_t *f, in_t *in, apr_read_type_e block,
+                                       apr_off_t wanted)
+{
+    apr_off_t have = 0;
+    apr_status_t rv = apr_brigade_length(in->ready, 1, &have);
+
+    while (rv == APR_SUCCESS && have < wanted && !in->eos_seen) {
+        uint64_t before = in->inflate.out;
+
+        if (APR_BRIGADE_EMPTY(in->encoded) && in->inflate.last != EL_INFLATE_FULL) {
+            if (!APR_BRIGADE_EMPTY(in->ready)) {
+                break;
+            }
+            rv = inflate_fetch(f, in, block);
+            if (rv != APR_SUCCESS || APR_BRIGADE_EMPTY(in->encoded)) {
+                break;
+            }
+        }
+        rv = inflate_advance(f, in, block, wanted - have);
+        have += (apr_off_t)(in->inflate.out - before);
+    }
+    return rv;
+}
+
+/*
+ * Makes the rest of a brigade outlast this call of the filter; false if there is no memory for
+ * that. Filters below give about as much as was asked for; more than that is not copied.
+ */
+static bool inflate_keep(request_rec *r, apr_bucket_brigade *bb)
+{
+    apr_status_t rv = el_body_set_aside(bb, r->pool, 2 * READ_SIZE);
+
+    return rv == APR_SUCCESS || rv == APR_INCOMPLETE;
+}
+
+/* False if there is no memory to split or copy a bucket. */
+static bool inflate_hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                             apr_off_t readbytes)
+{
+    apr_bucket *end, *e, *next;
+    apr_status_t rv;
+
+    if (APR_BRIGADE_EMPTY(in->ready) && in->eos_seen) {
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
+        return true;
+    }
+    /* All lengths are known; there may be less. */
+    rv = apr_brigade_partition(in->ready, readbytes, &end);
+    if (rv != APR_SUCCESS && rv != APR_INCOMPLETE) {
+        return false;
+    }
+    for (e = APR_BRIGADE_FIRST(in->ready); e != end; e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (mode != AP_MODE_SPECULATIVE) {
+            APR_BUCKET_REMOVE(e);
+        } else if (apr_bucket_copy(e, &e) != APR_SUCCESS) {
+            return false;
+        }
+        APR_BRIGADE_INSERT_TAIL(bb, e);
+    }
+    return true;
+}
+
+/* DEFLATE's first call: NULL if nothing is to be decoded. */
+static in_t *inflate_begin(request_rec *r)
+{
+    const char *list = apr_table_get(r->headers_in, "Content-Encoding");
+    el_coding_t codings[EL_INFLATE_LAYERS];
+    const char *rest;
+    size_t count;
+
+    if (!list || !ap_is_initial_req(r)) {
+        return NULL;
+    }
+    count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
+    return count > 0 ? inflate_open_in(r, codings, count, rest) : NULL;
+}
+
+static bool inflate_is_ours(const ap_filter_t *f)
+{
+    return f->frec == inflate_rec || f->frec == deflate_rec;
+}
+
+/* If DEFLATE is named twice, the first, which reads from the others, undoes all codings. */
+static bool inflate_is_decoded_behind(const ap_filter_t *f)
+{
+    const ap_filter_t *reader = f->r->input_filters;
+
+    while (reader && reader != f && !(inflate_is_ours(reader) && reader->ctx)) {
+        reader = reader->next;
+    }
+    return reader && reader != f;
+}
+
+static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                              apr_read_type_e block, apr_off_t readbytes)
+{
+    in_t *in = f->ctx;
+    apr_status_t rv;
+
+    /* Lines and the like are read from connections, not from bodies. */
+    if (mode != AP_MODE_READBYTES && mode != AP_MODE_SPECULATIVE) {
+        return ap_get_brigade(f->next, bb, mode, block, readbytes);
+    }
+    if (!in) {
+        in = f->ctx = inflate_is_decoded_behind(f) ? NULL : inflate_begin(f->r);
+        if (!in) {
+            ap_remove_input_filter(f);
+            return ap_get_brigade(f->next, bb, mode, block, readbytes);
+        }
+    }
+    if (in->failed != APR_SUCCESS) {
+        return in->failed;
+    }
+    if (in->inflate.last == EL_INFLATE_NO_MEMORY) {
+        return inflate_fail(f, in, EL_INFLATE_NO_MEMORY);
+    }
+    rv = inflate_make_ready(f, in, block, readbytes);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (!inflate_keep(f->r, in->encoded) || !inflate_hand_out(in, bb, mode, readbytes)) {
+        return inflate_fail(f, in, EL_INFLATE_NO_MEMORY);
+    }
+    return APR_SUCCESS;
+}
+
+/*
+ * An internal redirect starts with the filters of the protocol alone, though part of the body may
+ * be here already. An error page's handler finds a body that has ended.
+ */
+static bool inflate_inherit(request_rec *r)
+{
+    for (ap_filter_t *f = r->prev ? r->prev->input_filters : NULL; f; f = f->next) {
+        in_t *in = f->ctx;
+
+        if (in && inflate_is_ours(f)) {
+            if (in->failed != APR_SUCCESS) {
+                inflate_edit_once(r, in);
+                in = inflate_make_in(r);
+                in->eos_seen = true;
+            }
+            ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The input filter DEFLATE in the request's chain, ours or mod_deflate's; or NULL. */
+static ap_filter_t *inflate_find_deflate(const request_rec *r)
+{
+    ap_filter_t *f = r->input_filters;
+
+    while (f && strcasecmp(f->frec->name, EL_FILTER_DEFLATE) != 0) {
+        f = f->next;
+    }
+    return f;
+}
+
+/*
+ * Moves the ready bytes to a file without a name, which ends with the request. False if that fails:
+ * the rest stays in memory.
+ */
+static bool inflate_store(request_rec *r, in_t *in)
+{
+    bool stored = true;
+    const char *folder;
+    char *name;
+
+    if (!in->file) {
+        if (apr_temp_dir_get(&folder, r->pool) != APR_SUCCESS) {
+            return false;
+        }
+        name = apr_pstrcat(r->pool, folder, "/elastic.XXXXXX", NULL);
+        if (apr_file_mktemp(&in->file, name,
+                            APR_FOPEN_CREATE | APR_FOPEN_READ | APR_FOPEN_WRITE | APR_FOPEN_EXCL,
+                            r->pool) != APR_SUCCESS) {
+            in->file = NULL;
+            return false;
+        }
+        apr_file_remove(name, r->pool);
+    }
+    while (stored && !APR_BRIGADE_EMPTY(in->ready)) {
+        apr_bucket *bucket = APR_BRIGADE_FIRST(in->ready);
+        const char *data;
+        apr_size_t len = 0;
+
+        stored = APR_BUCKET_IS_METADATA(bucket)
+                 || (apr_bucket_read(bucket, &data, &len, APR_BLOCK_READ) == APR_SUCCESS
+                     && apr_file_write_full(in->file, data, len, NULL) == APR_SUCCESS);
+        if (stored) {
+            in->stored += (apr_off_t)len;
+            apr_bucket_delete(bucket);
+        }
+    }
+    return stored;
+}
+
+/*
+ * Decodes the body, all of it if so much may be held: the header has its length then. Otherwise the
+ * handler reads the rest, in chunks.
+ */
+static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
+{
+    request_rec *r = f->r;
+    apr_table_t *fields = r->headers_in;
+    apr_off_t ready = 0;
+    bool holds = true;
+
+    while (holds && !in->eos_seen) {
+        apr_status_t rv = APR_SUCCESS;
+
+        if (APR_BRIGADE_EMPTY(in->encoded) && in->inflate.last != EL_INFLATE_FULL) {
+            rv = inflate_fetch(f, in, APR_BLOCK_READ);
+            if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(in->encoded)) {
+                rv = APR_EGENERAL;
+            }
+        }
+        if (rv == APR_SUCCESS) {
+            rv = inflate_make_ready(f, in, APR_BLOCK_READ, HELD_IN_MEMORY);
+        }
+        if (rv == APR_SUCCESS) {
+            rv = apr_brigade_length(in->ready, 1, &ready);
+        }
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        holds = in->eos_seen
+                || (in->inflate.out <= HELD_MOST
+                    && (ready < HELD_IN_MEMORY || inflate_store(r, in)));
+    }
+    if (in->stored > 0) {
+        apr_bucket *bucket = apr_bucket_file_create(in->file, 0, (apr_size_t)in->stored, r->pool,
+                                                    r->connection->bucket_alloc);
+
+        APR_BRIGADE_INSERT_HEAD(in->ready, bucket);
+    }
+    if (in->eos_seen) {
+        apr_table_unset(fields, "Transfer-Encoding");
+        apr_table_setn(fields, "Content-Length",
+                       apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, in->inflate.out));
+    }
+    return APR_SUCCESS;
+}
+
+/*
+ * Reads the body's first bytes, as many as there are, or all of it, so that the header can be
+ * edited before a handler sees it: neither a CGI script nor an origin must be told the encoded
+ * body's length and coding. OK, or the status that answers the request.
+ */
+static int inflate_read_early(ap_filter_t *f)
+{
+    const request_rec *r = f->r;
+    in_t *in = f->ctx;
+    apr_status_t rv = APR_SUCCESS;
+    bool short_of_memory = in->inflate.last == EL_INFLATE_NO_MEMORY;
+    /*
+     * The handler is told the decoded body's length if the client told the encoded one's: many
+     * programs read no body without it, and some modules refuse chunks (RFC 9110 §15.5.12). Most of
+     * mod_proxy's handlers find it out by themselves, see inflate_edit_once().
+     */
+    bool wants_length = apr_table_get(r->headers_in, "Content-Length")
+                        && !apr_table_get(r->headers_in, "Transfer-Encoding")
+                        && (!*inflate_target_of(r) || inflate_is_sent_by(r, "ajp:")
+                            || inflate_is_sent_by(r, "balancer:"));
+
+    if (!short_of_memory) {
+        rv = wants_length ? inflate_early(f, in) : inflate_fetch(f, in, APR_NONBLOCK_READ);
+        short_of_memory = in->failed == APR_SUCCESS && !inflate_keep(f->r, in->encoded);
+    }
+    if (short_of_memory) {
+        inflate_give_up(f->r, in, EL_INFLATE_NO_MEMORY, AP_FILTER_ERROR);
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
+    return rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)
+               ? OK
+               : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+}
+
+/* OK, or the status of a body that cannot be decoded; `list` is its Content-Encoding or NULL. */
+EL_RARE static int inflate_prepare(request_rec *r, const char *list)
+{
+    el_coding_t codings[EL_INFLATE_LAYERS];
+    ap_filter_t *f = inflate_find_deflate(r);
+    int status = OK;
+
+    if (r->main || inflate_inherit(r) || (r->prev && r->prev->status != HTTP_OK) || !list
+        || !ap_request_has_body(r)) {
+        return OK;
+    }
+    /*
+     * SCGI and uWSGI have no body without a length, which is not known before all of it is decoded,
+     * and their handlers refuse chunks: the body goes as it came.
+     */
+    if (inflate_is_sent_by(r, "scgi:") || inflate_is_sent_by(r, "uwsgi:")) {
+        for (; f && f->frec == deflate_rec; f = inflate_find_deflate(r)) {
+            ap_remove_input_filter(f);
+        }
+        return OK;
+    }
+    if (f) {
+        f->ctx = f->frec == deflate_rec ? inflate_begin(r) : f->ctx;
+        status = f->frec == deflate_rec && f->ctx ? inflate_read_early(f) : OK;
+    } else if (el_dir_of(r)->values.value[EL_DIR_INFLATE]) {
+        const char *rest;
+        size_t count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
+
+        if (rest) {
+            return inflate_unsupported(r);
+        }
+        if (count > 0) {
+            in_t *in = inflate_open_in(r, codings, count, NULL);
+
+            f = ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
+            status = inflate_read_early(f);
+        }
+    }
+    return status;
+}
+
+int el_input_prepare(request_rec *r)
+{
+    bool may_decode =
+        deflate_rec || atomic_load_explicit(&el_settings_inflate, memory_order_relaxed);
+    const char *list = may_decode ? apr_table_get(r->headers_in, "Content-Encoding") : NULL;
+
+    /* Nearly every request has neither. */
+    return list || r->prev ? inflate_prepare(r, list) : OK;
+}
+
+void el_input_register(void)
+{
+    deflate_rec = NULL;
+    inflate_rec = ap_register_input_filter(EL_FILTER_REQUEST_INFLATE, inflate_filter_in, NULL,
+                                           AP_FTYPE_CONTENT_SET);
+}
+
+void el_input_register_deflate(void)
+{
+    deflate_rec =
+        ap_register_input_filter(EL_FILTER_DEFLATE, inflate_filter_in, NULL, AP_FTYPE_CONTENT_SET);
+}
+
+/* ---- responses ------------------------------------------------------------------------------- */
+
+/* Decoded bytes between two passes, as in encoder.c. */
+#define PASS_SIZE (32 * 1024)
+
+typedef struct {
+    el_stream_t stream;
+    el_inflate_t inflate;
+    bool head;     /* the header was that of a HEAD: its body, if any, is dropped */
+    bool trailing; /* bytes behind the body's end were logged */
+} out_t;
+
+static apr_status_t inflate_fail_out(ap_filter_t *f, out_t *out, el_inflated_t why)
+{
+    out->stream.error = apr_pstrcat(f->r->pool, "the body cannot be decoded: ",
+                                    el_inflate_text(why), NULL);
+    return APR_EGENERAL;
+}
+
+/* Decodes a piece of data to its end. */
+static apr_status_t inflate_out_data(ap_filter_t *f, void *owner, const char *data, apr_size_t len)
+{
+    out_t *out = owner;
+    apr_status_t rv = APR_SUCCESS;
+    el_inflated_t inflated;
+
+    if (out->trailing) {
+        return APR_SUCCESS;
+    }
+    do {
+        inflated = el_inflate_put(&out->inflate, &data, &len, PASS_SIZE,
+                                  out->stream.out);
+        if (inflated == EL_INFLATE_TRAILING) {
+            out->trailing = true;
+            ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
+                          "elastic: the response to %s has bytes behind the end of its encoded "
+                          "body; they are dropped", f->r->uri);
+        } else if (inflated >= EL_INFLATE_DAMAGED) {
+            return inflate_fail_out(f, out, inflated);
+        }
+        if (inflated == EL_INFLATE_FULL) {
+            rv = el_stream_pass(f, &out->stream);
+        }
+    } while (rv == APR_SUCCESS && inflated == EL_INFLATE_FULL);
+    return rv;
+}
+
+static apr_status_t inflate_out_end(ap_filter_t *f, void *owner)
+{
+    out_t *out = owner;
+    el_inflated_t inflated = el_inflate_finish(&out->inflate);
+
+    if (inflated != EL_INFLATE_ENDED && !out->stream.failed) {
+        return inflate_fail_out(f, out, inflated);
+    }
+    el_inflate_close(&out->inflate, f->r->pool);
+    return APR_SUCCESS;
+}
+
+static void inflate_out_abandon(ap_filter_t *f, void *owner)
+{
+    out_t *out = owner;
+
+    el_inflate_close(&out->inflate, f->r->pool);
+}
+
+/* Takes the coding out of the header; `rest` are those that remain. */
+static void inflate_edit_coding(request_rec *r, const char *rest)
+{
+    el_fields_unset_coding(r);
+    if (rest) {
+        apr_table_setn(r->headers_out, "Content-Encoding", rest);
+    }
+}
+
+static out_t *inflate_open_out(request_rec *r, el_coding_t coding)
+{
+    static const el_stream_ops_t ops = {inflate_out_data, NULL, inflate_out_end,
+                                          inflate_out_abandon};
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    el_limits_t limits = el_limits_of(r);
+    out_t *out = apr_pcalloc(r->pool, sizeof(*out));
+
+    /* The size of a response is for the server to choose; the ratio is no server's choice. */
+    limits.size = 0;
+    limits.is_request = false;
+    out->head = r->header_only;
+    if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r)) {
+        ap_log_rerror(APLOG_MARK, el_budget_take_refusal() ? APLOG_INFO : APLOG_ERR, APR_ENOMEM, r,
+                      "elastic: the response to %s is sent encoded: decoding it takes more memory "
+                      "than there is, or than ElasticMaxMemory allows", r->uri);
+        return NULL;
+    }
+    out->stream.ops = &ops;
+    out->stream.owner = out;
+    out->stream.made = &out->inflate.out;
+    out->stream.out = apr_brigade_create(r->pool, alloc);
+    out->stream.error_status = r->proxyreq ? HTTP_BAD_GATEWAY : HTTP_INTERNAL_SERVER_ERROR;
+    return out;
+}
+
+/*
+ * Takes the response, if its outermost coding is one that can be decoded, and all of its bytes are
+ * there; otherwise NULL.
+ */
+static out_t *inflate_take_response(request_rec *r)
+{
+    const char *rest, *tag, *list, *decoded = NULL;
+    el_response_t *response;
+    el_coding_t coding;
+    bool named;
+    out_t *out;
+
+    if (!ap_is_initial_req(r)) {
+        return NULL;
+    }
+    response = el_response_of(r);
+    named = r->status == HTTP_NOT_MODIFIED && el_not_modified_named(response);
+    list = el_fields_encoding(r);
+    if (r->status == HTTP_NO_CONTENT || r->status == HTTP_PARTIAL_CONTENT
+        || el_field(r, "Content-Range") || !list
+        || el_inflate_codings(r->pool, list, 1, &coding, &rest) == 0) {
+        return NULL;
+    }
+    tag = el_field(r, "ETag");
+    if (tag) {
+        const el_stock_t *stock = el_stock_of(r->server, EL_RECORD_DEFLATE);
+    el_etag_mode_t mode = (el_etag_mode_t)stock->values.value[EL_STOCK_ETAG];
+        size_t size = strlen(tag) + EL_ETAG_GROWTH;
+        char *text = apr_palloc(r->pool, size);
+
+        decoded = el_etag_decode(tag, mode, text, size) ? text : NULL;
+    }
+    named = named || (decoded && el_not_modified_now(response, decoded));
+    if (r->status == HTTP_NOT_MODIFIED) {
+        /* Compressors behind judge it by the header that a 200 would have. */
+        inflate_edit_coding(r, rest);
+        if (!named) {
+            el_fields_set_etag(r, decoded);
+        }
+        return NULL;
+    }
+    out = inflate_open_out(r, coding);
+    if (out) {
+        inflate_edit_coding(r, rest);
+        el_fields_unset_lengths(r->headers_out);
+        el_fields_unset_lengths(r->err_headers_out);
+        el_fields_set_etag(r, decoded);
+    }
+    return out;
+}
+
+static apr_status_t inflate_filter_out(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    out_t *out = f->ctx;
+
+    if (APR_BRIGADE_EMPTY(bb)) {
+        return APR_SUCCESS;
+    }
+    if (!out) {
+        out = f->ctx = inflate_take_response(f->r);
+        if (!out) {
+            ap_remove_output_filter(f);
+            return ap_pass_brigade(f->next, bb);
+        }
+    }
+    if (f->r->connection->aborted || out->stream.broken) {
+        apr_brigade_cleanup(bb);
+        return out->stream.broken ? APR_EGENERAL : APR_ECONNABORTED;
+    }
+    if (out->head) {
+        el_body_drop(bb);
+        return ap_pass_brigade(f->next, bb);
+    }
+    return el_stream_run(f, &out->stream, bb);
+}
+
+void el_inflate_output_register(void)
+{
+    ap_register_output_filter(EL_FILTER_INFLATE, inflate_filter_out, NULL, AP_FTYPE_RESOURCE - 1);
+}

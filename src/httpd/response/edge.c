@@ -1,0 +1,283 @@
+#include "httpd/response/edge.h"
+
+#include "httpd/config/glue.h"
+#include "httpd/response/header.h"
+#include "httpd/response/response.h"
+
+#include "elastic/http.h"
+#include "elastic/packet.h"
+
+#include "apr_strings.h"
+#include "mod_cache.h"
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+static bool mod_cache_loaded;
+
+void el_edge_configure(void)
+{
+    mod_cache_loaded = ap_find_linked_module("mod_cache.c") != NULL;
+}
+
+void el_ranges_insert(request_rec *r)
+{
+    if (mod_cache_loaded) {
+        ap_add_output_filter(EL_FILTER_RANGES, NULL, r, r->connection);
+    }
+}
+
+/*
+ * The body is in a dynamic coding. If this configuration keeps or removes tags, or the one did with
+ * which the response came into the cache, no tag shows that, but Vary does. Files that only exist
+ * encoded do not vary, and a precompressed file's tag ends in the extension (precompressed.c).
+ */
+static bool edge_is_dynamic(request_rec *r)
+{
+    const char *cursor = el_field(r, "ETag");
+    el_etag_t tag;
+    bool tagged = cursor && el_etag_next(&cursor, &tag);
+    size_t base;
+
+    if (!el_fields_read(r).encoded) {
+        return false;
+    }
+    if (tagged && el_etag_coding(&tag, &base) != EL_IDENTITY) {
+        return true;
+    }
+    /* mod_cache says in the environment that it answers. */
+    if (!(apr_table_get(r->subprocess_env, AP_CACHE_HIT_ENV)
+          || apr_table_get(r->subprocess_env, AP_CACHE_REVALIDATE_ENV))
+        || !el_fields_varies(r, "Accept-Encoding")) {
+        return false;
+    }
+    for (int coding = EL_IDENTITY + 1; tagged && coding < EL_CODINGS; coding++) {
+        const char *extension = el_coding_info((el_coding_t)coding)->extension;
+        size_t len = strlen(extension) + 1;
+
+        if (tag.len > len && strncmp(tag.text + tag.len - len, extension, len - 1) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static apr_status_t edge_guard_ranges(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    ap_filter_t *next;
+
+    if (edge_is_dynamic(f->r)) {
+        el_field_unset(f->r, "Accept-Ranges");
+        for (ap_filter_t *other = f->next; other; other = next) {
+            next = other->next;
+            if (strcasecmp(other->frec->name, "BYTERANGE") == 0) {
+                ap_remove_output_filter(other);
+            }
+        }
+    }
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+/* ---- ElasticPadding: a response header field of random length -------------------------------- */
+
+/*
+ * Stands behind mod_cache's filter, so that a stored response has no padding, and each one that is
+ * served of it its own. The random bytes are httpd's: cryptographic, seeded by the system, and
+ * others in each child. A client learns nothing about the padding of others from its own.
+ */
+static apr_status_t edge_pad(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    request_rec *r = f->r;
+
+    /* A response without a body shows no length. */
+    if (!AP_STATUS_IS_HEADER_ONLY(r->status)) {
+        size_t most = (size_t)el_dir_of(r)->values.value[EL_DIR_PADDING];
+        uint8_t random[EL_PADDING_RANDOM(EL_PADDING_MAX)];
+        char *text = apr_palloc(r->pool, most + 1);
+
+        ap_random_insecure_bytes(random, EL_PADDING_RANDOM(most));
+        el_padding_make(random, most, text);
+        apr_table_setn(r->headers_out, EL_PADDING_FIELD, text);
+    }
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+/* ---- ElasticExplain -------------------------------------------------------------------------- */
+
+/* Room for all but the strings, of which each may need twice its length. */
+#define ROOM 512
+
+/* The field that is being written, and where numbers become text. */
+typedef struct {
+    apr_pool_t *pool;
+    el_structured_writer_t writer;
+} list_t;
+
+static void explain_count(list_t *list, const char *name, uint64_t value)
+{
+    el_structured_param_bare(&list->writer, name,
+                             apr_psprintf(list->pool, "%" APR_UINT64_T_FMT, value));
+}
+
+/* Adds a note of the log, which is a number; an approximate one begins with a mark. */
+static void explain_note(list_t *list, const char *name, const char *note)
+{
+    if (note) {
+        el_structured_param_bare(&list->writer, name, *note == '~' ? note + 1 : note);
+    }
+}
+
+/*
+ * Adds the reason. Nothing was decided here of a response that mod_cache had, or that ended before
+ * the filters saw it.
+ */
+static void explain_outcome(list_t *list, const request_rec *r, const el_response_t *response)
+{
+    const char *reason = apr_table_get(r->notes, "elastic-reason");
+    const char *engine = apr_table_get(r->notes, "elastic-engine");
+
+    if (apr_table_get(r->subprocess_env, "cache-hit")) {
+        reason = "mod-cache";
+    } else if (!reason && engine
+               && (strcmp(engine, "cache") == 0 || strcmp(engine, "precompressed") == 0)) {
+        reason = engine;
+    } else if (!reason) {
+        reason = engine || response->planned ? "compressed" : "unseen";
+    }
+    el_structured_add_bare(&list->writer, "reason", reason);
+}
+
+/* Adds the coding and the setup. Of a stream nothing is noted before its end. */
+static void explain_setup(list_t *list, const request_rec *r, const el_response_t *response)
+{
+    const char *coding = apr_table_get(r->notes, "elastic-coding");
+    const char *kept = apr_table_get(r->notes, "elastic-setup");
+
+    if (!coding && response->planned) {
+        coding = el_coding_info(response->choice.coding)->token;
+    }
+    if (coding) {
+        el_structured_param_bare(&list->writer, "coding", coding);
+    }
+    if (kept) {
+        el_structured_param_string(&list->writer, "setup", kept);
+    } else if (response->planned) {
+        el_structured_param_string(
+            &list->writer, "setup",
+            apr_psprintf(list->pool, "%s %d", response->encoder.plan.engine->name,
+                         response->encoder.level));
+    }
+}
+
+static void explain_sizes(list_t *list, const request_rec *r, const el_response_t *response)
+{
+    const el_moment_t *moment = &response->facts.moment;
+    /* An error page may take the place of a body that was held. */
+    bool is_of_body = response->claimed ? !response->stream.broken : !response->filter;
+
+    if (is_of_body && moment->size_known) {
+        explain_count(list, "size", moment->size);
+    }
+    if (is_of_body && moment->min_size > 0) {
+        explain_count(list, "min-size", moment->min_size);
+    }
+    explain_note(list, "in", apr_table_get(r->notes, "elastic-in"));
+    explain_note(list, "out", apr_table_get(r->notes, "elastic-out"));
+    explain_note(list, "usec", apr_table_get(r->notes, "elastic-usec"));
+    if (response->expected_usec > 0) {
+        explain_count(list, "expected-usec", (uint64_t)(response->expected_usec + 0.5));
+    }
+}
+
+/* Adds the controller's state that the decision was made by; of now if nothing was decided. */
+static void explain_controller(list_t *list, const el_response_t *response)
+{
+    el_control_state_t control = response->control_read ? response->control
+                                                        : el_state_control(&el_shared.block->state);
+    uint64_t load = atomic_load_explicit(&el_shared.block->state.load_ppm, memory_order_relaxed);
+    double price = response->effort_known ? response->effort.price
+                                          : el_shared_effort_at(control).price;
+    const struct {
+        const char *name;
+        bool known;
+        double value;
+    } rows[] = {
+        {"price", price >= 0, price},
+        {"position", true, control.top ? el_control_position(control) / control.top : 1},
+        {"load", load != EL_STATE_NO_LOAD, (double)load / EL_PPM},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].known) {
+            el_structured_param_bare(&list->writer, rows[i].name,
+                                     apr_psprintf(list->pool, "%.3f", rows[i].value));
+        }
+    }
+}
+
+/*
+ * The value, from r->pool: a dictionary of one member (RFC 8941 §3.2), "reason", whose parameters
+ * say more. Sizes are in bytes, times in µs of the time elapsed, the price in ns of CPU time for a
+ * saved byte. Facts that are not known when the header goes are left out.
+ */
+static const char *explain_text(request_rec *r)
+{
+    static const el_response_t nothing;
+    const el_response_t *response = el_response_find(r);
+    const char *type = r->content_type ? r->content_type : "";
+    const char *filters = apr_table_get(r->notes, "elastic-filter");
+    size_t room = ROOM + 2 * strlen(type) + (filters ? 2 * strlen(filters) : 0);
+    char *text = apr_palloc(r->pool, room);
+    list_t list = {r->pool, el_structured_begin(text, room)};
+
+    response = response ? response : &nothing;
+    explain_outcome(&list, r, response);
+    if (*type) {
+        el_structured_param_string(&list.writer, "type", type);
+    }
+    if (filters) {
+        el_structured_param_string(&list.writer, "filter", filters);
+    }
+    explain_setup(&list, r, response);
+    explain_sizes(&list, r, response);
+    explain_controller(&list, response);
+    return text;
+}
+
+static ap_filter_rec_t *explain;
+
+void el_explain_insert(request_rec *r)
+{
+    const ap_filter_t *f = r->output_filters;
+
+    if (!el_dir_of(r)->values.value[EL_DIR_EXPLAIN] || r->main) {
+        return;
+    }
+    while (f && f->frec != explain) {
+        f = f->next;
+    }
+    if (!f) {
+        ap_add_output_filter_handle(explain, NULL, r, r->connection);
+    }
+}
+
+static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    request_rec *r = f->r;
+
+    apr_table_setn(r->headers_out, "Elastic-Explain", explain_text(r));
+    apr_table_mergen(r->headers_out, "Cache-Control", "no-store");
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+void el_edge_register(void)
+{
+    /* Just before the filters of the protocol, such as BYTERANGE. */
+    const ap_filter_type last = (ap_filter_type)(AP_FTYPE_PROTOCOL - 1);
+
+    ap_register_output_filter(EL_FILTER_PADDING, edge_pad, NULL, last);
+    explain = ap_register_output_filter(EL_FILTER_EXPLAIN, edge_explain, NULL, last);
+    ap_register_output_filter(EL_FILTER_RANGES, edge_guard_ranges, NULL, last);
+}

@@ -1,0 +1,821 @@
+/*
+ * The road of a response through ELASTIC, DEFLATE or BROTLI_COMPRESS, in the order of its steps:
+ *
+ *     insert   puts ELASTIC into the chain, or finds that the response goes out as it is
+ *     begin    claims the response; the settings and the facts that the header gives
+ *     hold     waits for the body's size, its end, a flush, or as much as may be waited for
+ *     decide   a coding, or why none
+ *     choose   a dictionary, a cached encoding, or a fresh one; with which engine and level
+ *     encode   whole in one call, or as a stream
+ *     send     the header, the body, notes and counters
+ *
+ * There are three ends: filter_send_identity(), for any reason; filter_send_whole() or a stream's
+ * end; and el_stream_break_off(), if the response cannot be ended well.
+ */
+#include "httpd/response/filter.h"
+
+#include "httpd/config/glue.h"
+#include "httpd/response/available.h"
+#include "httpd/response/cached.h"
+#include "httpd/response/choose.h"
+#include "httpd/response/conditional.h"
+#include "httpd/response/edge.h"
+#include "httpd/response/hold.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/tick.h"
+
+#include "engines/dictionary.h"
+#include "engines/engines.h"
+
+#include "http_log.h"
+#include "http_protocol.h"
+
+EL_USE_LOG;
+
+/* ---- insert ---------------------------------------------------------------------------------- */
+
+static ap_filter_rec_t *skipped;
+
+/*
+ * The response is known to go out as it is, unless a precompressed file is sent in its place. It
+ * counts when it does: an internal redirect or an error page may still replace it.
+ */
+static void filter_skip(request_rec *r, el_reason_t reason)
+{
+    ap_add_output_filter_handle(skipped, (void *)(uintptr_t)reason, r, r->connection);
+}
+
+static apr_status_t filter_count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    const el_response_t *response = el_response_find(f->r);
+
+    if (APR_BRIGADE_EMPTY(bb)) {
+        return APR_SUCCESS;
+    }
+    if (!el_body_is_error(bb) && !(response && response->claimed)) {
+        el_stats_skipped(f->r, (el_reason_t)(uintptr_t)f->ctx);
+    }
+    /* A brigade that is all of the body ends the calls. */
+    if (!APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) {
+        ap_remove_output_filter(f);
+    }
+    return ap_pass_brigade(f->next, bb);
+}
+
+/*
+ * Puts ELASTIC in, if it is enabled, and notes which filters may encode or decode, for conditional
+ * requests and precompressed files.
+ */
+EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chain)
+{
+    const unsigned encoders = el_chain_ours() | EL_ROLE_BIT(EL_ROLE_HARNESS);
+    unsigned installed;
+
+    if (enabled) {
+        el_chain_add_elastic(r);
+        chain.roles |= EL_ROLE_BIT(EL_ROLE_ELASTIC);
+        chain.place[EL_ROLE_ELASTIC] = 1;
+    }
+    /* A record of an earlier call, before an internal redirect, is brought up to date. */
+    if (chain.roles & (encoders | EL_ROLE_BIT(EL_ROLE_INFLATE)) || el_response_find(r)) {
+        el_response_t *response = el_response_of(r);
+
+        installed = chain.roles & el_chain_ours();
+        memcpy(response->installed, chain.place, sizeof(response->installed));
+        response->inflates = chain.roles & EL_ROLE_BIT(EL_ROLE_INFLATE);
+        response->harness = chain.roles & EL_ROLE_BIT(EL_ROLE_HARNESS);
+        response->encodable = installed || response->harness;
+        if (response->encodable) {
+            /*
+             * Now: mod_autoindex takes the field away while the page of HeaderName is on its way.
+             */
+            el_response_read_accept(response);
+        }
+        response->harnessed = response->harness || (installed && chain.harnessed);
+        if (response->harnessed) {
+            el_not_modified_insert(r);
+        }
+    }
+    if (!(chain.roles & encoders)) {
+        filter_skip(r, EL_REASON_OFF);
+    }
+}
+
+void el_filter_insert(request_rec *r, const el_dir_t *dir)
+{
+    const unsigned changing = EL_ROLE_BIT(EL_ROLE_OTHER) | EL_ROLE_BIT(EL_ROLE_HARNESS)
+                              | EL_ROLE_BIT(EL_ROLE_INFLATE);
+    bool enabled = dir->values.value[EL_DIR_ENABLED];
+    const char *type = r->content_type;
+    el_chain_t chain;
+    bool final;
+
+    el_ranges_insert(r);
+    chain = el_chain_look(r, enabled);
+    if (dir->values.value[EL_DIR_PADDING] > 0) {
+        ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
+    }
+    if (dir->values.value[EL_DIR_EXPLAIN]) {
+        el_explain_insert(r);
+    }
+    /*
+     * A file's type is final if no filter is there that could change it: then it is looked up now.
+     * Types of applications may be those of a handler, which gives its output another one.
+     */
+    final = enabled && !r->handler && r->finfo.filetype == APR_REG && type
+            && !(chain.roles & changing) && !dir->values.value[EL_DIR_PRECOMPRESSED]
+            && !(*type == 'a' && strncmp(type, "application/", strlen("application/")) == 0);
+    if (final && !el_dir_type_listed(dir, type, false)) {
+        filter_skip(r, EL_REASON_TYPE);
+    } else {
+        filter_install(r, enabled, chain);
+        if (final) {
+            el_response_of(r)->listed_type = type;
+        }
+    }
+}
+
+/* ---- send ------------------------------------------------------------------------------------ */
+
+/* Says in the header that the response depended, or could have, on what the request accepts. */
+static void filter_set_negotiated(el_response_t *response)
+{
+    el_available_add_vary(response);
+    if (el_response_void_range(response->r)) {
+        el_response_drop_range(response->r);
+    }
+}
+
+/* Makes the header that of the body in `coding`. */
+static void filter_set_header(el_response_t *response, el_coding_t coding)
+{
+    filter_set_negotiated(response);
+    el_fields_set_coding(response->r, coding, response->policy.etag);
+}
+
+/*
+ * The identity was meant to go out, so that no compressor behind is to touch it. A body that is too
+ * small, or of no use to the client, in the one coding of a drop-in filter may have another.
+ */
+static bool filter_is_final(const el_policy_t *policy, el_reason_t reason)
+{
+    switch (reason) {
+    case EL_REASON_SMALL:
+    case EL_REASON_NOT_ACCEPTABLE:
+        return !policy->is_stock;
+    case EL_REASON_RANGE:
+    case EL_REASON_NO_TRANSFORM:
+    case EL_REASON_BYPASS:
+    case EL_REASON_NOT_SMALLER:
+    case EL_REASON_MEMORY:
+    case EL_REASON_ERROR:
+        return true;
+    case EL_REASON_NONE:
+    case EL_REASON_OFF:
+    case EL_REASON_TYPE:
+    case EL_REASON_ENCODED:
+    case EL_REASON_ENV:
+    case EL_REASON_STATUS:
+    case EL_REASON_HEAD:
+    case EL_REASON_TLS_COMPRESSION:
+    case EL_REASON_COUNT:
+        break; /* no default: the compiler asks about a new reason */
+    }
+    return false;
+}
+
+/* The body `bb` goes on as it is, as `decision` says, and the filter is gone. */
+static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_brigade *bb,
+                                         el_decision_t decision)
+{
+    ap_filter_t *f = response->filter;
+    request_rec *r = response->r;
+    el_reason_t reason = decision.reason;
+    bool encoded_by_stock = reason == EL_REASON_BYPASS || reason == EL_REASON_NOT_SMALLER
+                            || reason == EL_REASON_MEMORY || reason == EL_REASON_ERROR;
+    uint64_t announced;
+    apr_off_t there;
+
+    if (r->status == HTTP_NOT_MODIFIED) {
+        el_facts_t facts = el_not_modified_facts(response, &response->policy, el_chain_by_type(f));
+
+        facts.demand.q_behind = response->facts.demand.q_behind;
+        el_not_modified_tag(response, &response->policy, &facts);
+    }
+    if (decision.vary) {
+        filter_set_negotiated(response);
+    }
+    /*
+     * A stock compressor would have encoded the body, and taken away its length, which may be false
+     * (see hold_read_length()): a client would wait for bytes that never come.
+     */
+    if (encoded_by_stock && !r->proxyreq && !response->facts.demand.head
+        && el_fields_length(&response->fields, &announced)
+        && apr_brigade_length(bb, 0, &there) == APR_SUCCESS && (uint64_t)there != announced) {
+        el_field_unset(r, "Content-Length");
+    }
+    if (filter_is_final(&response->policy, reason)) {
+        response->claimed = true;
+        if (el_chain_stock(response->behind)) {
+            apr_table_setn(r->subprocess_env, "no-gzip", "1");
+            apr_table_setn(r->subprocess_env, "no-brotli", "1");
+        }
+    }
+    if (response->claimed || !(response->behind & el_chain_ours())) {
+        el_stats_skipped(r, reason);
+    }
+    response->filter = NULL;
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+/* The answer to HEAD, whose header is set: drops all that comes of the body from now on. */
+static apr_status_t filter_send_head(el_response_t *response, apr_bucket_brigade *bb)
+{
+    el_stats_skipped(response->r, EL_REASON_HEAD);
+    response->phase = EL_PHASE_DROP;
+    return el_no_body(response->filter, bb);
+}
+
+/* Sets the notes that the stock modules set, for HEAD too. */
+static void filter_note_stock(const el_response_t *response)
+{
+    const el_encoder_t *encoder = &response->encoder;
+
+    if (response->policy.is_stock) {
+        el_stats_stock(response->r, response->policy.stock, encoder->plan.engine->coding,
+                       &encoder->meter.used);
+    }
+}
+
+/* Notes and counts the encoding that goes out. */
+static void filter_count(const el_response_t *response)
+{
+    const el_encoder_t *encoder = &response->encoder;
+    const el_entry_t *entry = &response->cached.found.entry;
+
+    if (response->cached.used) {
+        el_stats_cached(response->r, entry->coding, entry->engine, entry->level,
+                        &encoder->meter.used);
+    } else {
+        el_stats_encoded(response->r, &encoder->plan, encoder->level, &encoder->meter.used);
+    }
+    filter_note_stock(response);
+}
+
+/*
+ * The gathered body is not needed any more, but to explore; and no other thread is to wait for its
+ * encoding.
+ */
+static void filter_release(el_response_t *response)
+{
+    el_cached_leave(response);
+    if (response->gathered && response->exploration.coding == EL_IDENTITY) {
+        el_body_release(&response->body);
+        response->gathered = false;
+    }
+}
+
+/*
+ * The output of response->encoder goes out in place of the complete body `bb`, with its length. If
+ * another setup is due to be measured, that is done behind it: the client does not wait for it.
+ */
+static apr_status_t filter_send_whole(el_response_t *response, apr_bucket_brigade *bb)
+{
+    ap_filter_t *f = response->filter;
+    request_rec *r = response->r;
+    el_encoder_t *encoder = &response->encoder;
+    apr_bucket_brigade *out = response->stream.out, *flush;
+    bool explores = response->exploration.coding != EL_IDENTITY;
+    apr_status_t rv;
+
+    filter_set_header(response, encoder->plan.engine->coding);
+    ap_set_content_length(r, (apr_off_t)encoder->meter.used.out);
+    if (response->facts.demand.head) {
+        filter_note_stock(response);
+        el_encoder_close(encoder);
+        apr_brigade_cleanup(out);
+        return filter_send_head(response, bb);
+    }
+    filter_count(response);
+    el_encoder_close(encoder);
+    APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(bb->bucket_alloc));
+    if (!explores) {
+        apr_brigade_cleanup(bb);
+    }
+    ap_remove_output_filter(f);
+    rv = el_stream_pass(f, &response->stream);
+    if (explores) {
+        /* httpd keeps a small body until the request has ended. */
+        flush = apr_brigade_create(r->pool, bb->bucket_alloc);
+        APR_BRIGADE_INSERT_TAIL(flush, apr_bucket_flush_create(bb->bucket_alloc));
+        ap_pass_brigade(r->connection->output_filters, flush);
+        el_choose_explore(&response->exploration, response->body.data, response->body.nbytes);
+        response->exploration.coding = EL_IDENTITY;
+        filter_release(response);
+        apr_brigade_cleanup(bb);
+    }
+    return rv;
+}
+
+/* ---- encode ---------------------------------------------------------------------------------- */
+
+static el_decision_t filter_refuse(el_reason_t reason)
+{
+    return (el_decision_t){.coding = EL_IDENTITY, .reason = reason, .vary = true};
+}
+
+/* Plans response->encoder for response->choice. */
+static void filter_plan(el_response_t *response)
+{
+    const el_choice_t *choice = &response->choice;
+    el_encoder_t *encoder = &response->encoder;
+
+    el_tick_arrival();
+    el_encoder_plan(encoder, choice->coding, &choice->setup, response->whole, response->r);
+    /* After a look for a cached encoding that found none, its time is the encoding's, too. */
+    encoder->meter = response->cached.looked ? el_meter_after(&response->cached.meter)
+                                             : el_meter_create();
+    response->stream.out = encoder->brigade;
+    response->planned = true;
+    if (response->policy.dir->values.value[EL_DIR_EXPLAIN]) {
+        el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, response->whole);
+
+        /* nsec is for 1,024 bytes. */
+        response->expected_usec = cost.nsec / 1e3 * (double)choice->setup.size_hint / 1024;
+    }
+}
+
+/* An encoder was planned, but the identity goes: nothing was sent yet. */
+static apr_status_t filter_fall_back(el_response_t *response, apr_bucket_brigade *bb,
+                                     el_reason_t reason)
+{
+    el_encoder_t *encoder = &response->encoder;
+
+    if (reason == EL_REASON_ERROR) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, response->r,
+                      "elastic: the encoder %s failed or had no memory; the response to %s is sent "
+                      "uncompressed",
+                      encoder->plan.engine->name, response->r->uri);
+    } else if (reason == EL_REASON_NOT_SMALLER) {
+        el_shares_update(&encoder->plan, encoder->level, encoder->meter.used.in,
+                         encoder->meter.used.out);
+    }
+    el_encoder_close(encoder);
+    apr_brigade_cleanup(encoder->brigade);
+    return filter_send_identity(response, bb, filter_refuse(reason));
+}
+
+/* Gathers a complete body, unless that was done; `bb` keeps it. */
+static apr_status_t filter_gather(el_response_t *response, apr_bucket_brigade *bb)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!response->gathered) {
+        rv = el_body_gather(bb, &response->measure, &response->body);
+        response->gathered = rv == APR_SUCCESS;
+    }
+    return rv;
+}
+
+/*
+ * Encodes a complete body; `bb` keeps the identity until it is clear which one goes: the identity
+ * if the encoder fails, memory is short, or nothing is saved and the client takes it.
+ */
+static apr_status_t filter_encode_whole(el_response_t *response, apr_bucket_brigade *bb)
+{
+    el_choose_for_t chosen = {&response->policy, &response->facts, true, response->effort};
+    el_encoder_t *encoder = &response->encoder;
+    const el_usage_t *used = &encoder->meter.used;
+    const el_demand_t *demand = &response->facts.demand;
+    el_reason_t reason = EL_REASON_NONE;
+    apr_status_t rv;
+
+    filter_plan(response);
+    rv = filter_gather(response, bb);
+    if (rv == APR_SUCCESS
+        && el_encoder_whole(encoder, response->body.data, response->body.nbytes)) {
+        /* The stock modules send what they encoded, whatever its size. */
+        if (used->out >= used->in && !response->policy.is_stock
+            && el_accept_takes(&demand->accept, EL_IDENTITY)) {
+            response->cached.waiters.vain = true;
+            reason = EL_REASON_NOT_SMALLER;
+        } else {
+            el_cached_store(response);
+            if (!demand->head) {
+                response->exploration = el_choose_exploration(&chosen, &response->choice);
+            }
+        }
+    } else if (rv == APR_SUCCESS || rv == APR_ENOMEM) {
+        rv = APR_SUCCESS;
+        reason = el_encoder_failure();
+    }
+    filter_release(response);
+    if (rv != APR_SUCCESS) {
+        return el_stream_break_off(response->filter, &response->stream, bb, rv,
+                                   "the body cannot be read");
+    }
+    return reason == EL_REASON_NONE ? filter_send_whole(response, bb)
+                                    : filter_fall_back(response, bb, reason);
+}
+
+static apr_status_t filter_put(el_response_t *response, el_op_t op, const char *data,
+                               apr_size_t len)
+{
+    if (el_encoder_put(&response->encoder, op, data, len)) {
+        return APR_SUCCESS;
+    }
+    response->stream.error = "the encoder failed";
+    response->stream.unchanged = true;
+    return APR_EGENERAL;
+}
+
+static apr_status_t filter_put_data(ap_filter_t *f, void *owner, const char *data, apr_size_t len)
+{
+    (void)f;
+    return filter_put(owner, EL_RUN, data, len);
+}
+
+static apr_status_t filter_put_flush(ap_filter_t *f, void *owner)
+{
+    (void)f;
+    return filter_put(owner, EL_FLUSH, "", 0);
+}
+
+static apr_status_t filter_put_end(ap_filter_t *f, void *owner)
+{
+    el_response_t *response = owner;
+    const el_moment_t *moment = &response->facts.moment;
+    apr_status_t rv;
+
+    if (response->stream.failed) {
+        el_stats_skipped(f->r, EL_REASON_ERROR);
+    } else if (moment->size_known && response->encoder.meter.used.in < moment->size) {
+        response->stream.error = "the body is shorter than was announced";
+        return APR_EOF;
+    } else {
+        rv = filter_put(response, EL_FINISH, "", 0);
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        filter_count(response);
+    }
+    el_encoder_close(&response->encoder);
+    return APR_SUCCESS;
+}
+
+static void filter_abandon(ap_filter_t *f, void *owner)
+{
+    el_response_t *response = owner;
+
+    el_stats_skipped(f->r, EL_REASON_ERROR);
+    if (response->held) {
+        apr_brigade_cleanup(response->held);
+    }
+    el_encoder_close(&response->encoder);
+}
+
+static const el_stream_ops_t stream_ops = {filter_put_data, filter_put_flush, filter_put_end,
+                                           filter_abandon};
+
+/*
+ * The stream's first bytes are about to go out: from now on it gets the memory that it needs to end
+ * well, whatever bodies may hold.
+ */
+static void filter_begin_stream(ap_filter_t *f, void *owner)
+{
+    el_response_t *response = owner;
+    el_encoder_t *encoder = &response->encoder;
+
+    (void)f;
+    if (encoder->context) {
+        encoder->context->account.committed = true;
+    }
+    filter_set_header(response, encoder->plan.engine->coding);
+}
+
+static apr_status_t filter_stream_identity(ap_filter_t *f, void *owner, apr_bucket_brigade *bb)
+{
+    (void)f;
+    return filter_fall_back(owner, bb, el_encoder_failure());
+}
+
+static apr_status_t filter_encode_stream(el_response_t *response, apr_bucket_brigade *bb)
+{
+    static const el_stream_fallback_t fallback = {filter_begin_stream, filter_stream_identity};
+
+    filter_plan(response);
+    if (!el_encoder_open(&response->encoder)) {
+        return filter_fall_back(response, bb, el_encoder_failure());
+    }
+    response->stream.fallback = &fallback;
+    response->phase = EL_PHASE_STREAM;
+    return el_stream_run(response->filter, &response->stream, bb);
+}
+
+/* ---- choose ---------------------------------------------------------------------------------- */
+
+/*
+ * Chooses the setup for the coding of `decision`, and prepares its dictionary. If that is gone by
+ * now, decides anew without it: false if that leads to no coding.
+ */
+static bool filter_choose_setup(el_response_t *response, el_decision_t *decision, bool *bypassed)
+{
+    el_facts_t *facts = &response->facts;
+    el_setup_t *setup = &response->choice.setup;
+    el_choose_for_t body = {&response->policy, facts, response->whole,
+                            el_response_effort(response)};
+
+    response->choice = el_choose(&body, decision->coding);
+    if (el_coding_needs_dictionary(decision->coding)
+        && !el_coding_needs_dictionary(response->choice.coding)) {
+        el_available_outdone(response);
+        facts->demand.available = EL_IDENTITY;
+    }
+    *bypassed = el_decide_is_bypassed(facts);
+    if (!el_coding_needs_dictionary(response->choice.coding) || *bypassed) {
+        return true;
+    }
+    setup->dictionary = el_available_prepare(response, setup->level);
+    if (setup->dictionary) {
+        setup->level = el_dictionary_level(setup->dictionary, setup->level);
+        return true;
+    }
+    facts->demand.available = EL_IDENTITY;
+    facts->moment.may_be_cached = false;
+    *decision = el_decide(facts);
+    if (decision->coding == EL_IDENTITY) {
+        return false;
+    }
+    response->choice = el_choose(&body, decision->coding);
+    return true;
+}
+
+/*
+ * Looks for a cached encoding of the complete body; any will do if the load forbids to make one. An
+ * error if the body cannot be read.
+ */
+static bool filter_find_cached(el_response_t *response, apr_bucket_brigade *bb, bool any,
+                               apr_status_t *rv)
+{
+    bool found = el_cached_find_file(response, bb, any);
+
+    if (response->cached.is_file || !el_cached_asks(response->r)) {
+        return found;
+    }
+    /* The hash and the encoding must be of the same bytes. */
+    if (!response->measure.is_private) {
+        *rv = filter_gather(response, bb);
+        if (*rv != APR_SUCCESS) {
+            /* Encoding needs the memory that is short, too, and says so. */
+            *rv = *rv == APR_ENOMEM ? APR_SUCCESS : *rv;
+            return false;
+        }
+    }
+    return el_cached_find_body(response, bb, any);
+}
+
+/* A trial takes 16 KB at most: igzip 1 or br 0 take some 30 µs, and their tables have paid. */
+#define TRIAL_MOST (16 * 1024)
+
+/* And at least: the ratio of less depends on the coding's framing more than on the content. */
+#define TRIAL_LEAST 1024
+
+/*
+ * The part of a piece that must be saved. At the price that the ladder pays for a byte where a
+ * server starts, some 200 ns (src/core/ladder.c), a twentieth is worth 11 µs for each KB: as much
+ * as gzip takes at level 6, with libdeflate, for pages of 32 to 128 KB (src/engines/costs.c).
+ */
+#define TRIAL_SAVED(nbytes) ((nbytes) / 20)
+
+/*
+ * The trial, so that a large archive is not encoded to its end: true if the piece that the body
+ * begins with hardly becomes smaller at the coding's minimum level. Nothing is taken out of the
+ * body. False if the encoder fails: the body's own will say so.
+ *
+ * Not tried: bodies that are no longer than a trial, and those whose client, drop-in filter or
+ * ElasticLevel `stock` insists on a coding, or whose level is pinned.
+ */
+static bool filter_saves_nothing(const el_response_t *response)
+{
+    const el_policy_t *policy = &response->policy;
+    const el_choice_t *choice = &response->choice;
+    const el_moment_t *moment = &response->facts.moment;
+    el_setup_t setup = choice->setup;
+    el_measured_t measured = {.out = 0};
+    el_whole_t piece;
+    el_plan_t plan;
+
+    if (response->whole || policy->is_stock || choice->bounded
+        || el_coding_needs_dictionary(choice->coding)
+        || !el_accept_takes(&response->facts.demand.accept, EL_IDENTITY)
+        || !el_shared_is_adaptive(policy->range[choice->coding])
+        || (moment->size_known && moment->size <= TRIAL_MOST)) {
+        return false;
+    }
+    piece = el_body_peek(response->measure.first, TRIAL_MOST);
+    setup.level = policy->range[choice->coding].min;
+    setup.size_hint = piece.nbytes;
+    if (piece.nbytes >= TRIAL_LEAST) {
+        plan = el_engine_plan(choice->coding, &setup, true);
+        measured = el_encoder_try(&plan, piece.data, piece.nbytes);
+        el_shared_count(EL_COUNT_PROBES, 1);
+    }
+    el_body_release(&piece);
+    return measured.out > 0 && measured.out >= measured.in - TRIAL_SAVED(measured.in);
+}
+
+/* A coding was decided: answers with a dictionary, a cached encoding or a fresh one, or without. */
+static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *bb,
+                                  el_decision_t decision)
+{
+    const el_policy_t *policy = &response->policy;
+    const el_choice_t *choice = &response->choice;
+    apr_status_t rv = APR_SUCCESS;
+    bool bypassed, adaptive;
+
+    if (!filter_choose_setup(response, &decision, &bypassed)) {
+        return filter_send_identity(response, bb, decision);
+    }
+    /* Only encodings without a dictionary are cached. */
+    if (!el_coding_needs_dictionary(choice->coding) && response->facts.moment.may_be_cached
+        && filter_find_cached(response, bb, bypassed, &rv)) {
+        filter_release(response);
+        el_encoder_found(&response->encoder, &response->cached.found, &response->cached.meter,
+                         response->r);
+        response->cached.used = true;
+        response->stream.out = response->encoder.brigade;
+        return filter_send_whole(response, bb);
+    }
+    if (rv != APR_SUCCESS) {
+        return el_stream_break_off(response->filter, &response->stream, bb, rv,
+                                   "the body cannot be read");
+    }
+    if (bypassed) {
+        filter_release(response);
+        return filter_send_identity(response, bb, filter_refuse(EL_REASON_BYPASS));
+    }
+    /*
+     * HEAD is answered without encoding if GET is streamed, or its level is adaptive, so that a GET
+     * a moment later may have another length. The stock modules give the length of a whole body.
+     */
+    adaptive = el_shared_is_adaptive(policy->range[el_coding_info(choice->coding)->base]);
+    if (response->facts.demand.head && (!response->whole || (!policy->is_stock && adaptive))) {
+        filter_release(response);
+        filter_plan(response);
+        filter_set_header(response, choice->coding);
+        return filter_send_head(response, bb);
+    }
+    if (filter_saves_nothing(response)) {
+        filter_release(response);
+        return filter_send_identity(response, bb, filter_refuse(EL_REASON_NOT_SMALLER));
+    }
+    return response->whole ? filter_encode_whole(response, bb)
+                           : filter_encode_stream(response, bb);
+}
+
+/* ---- the road -------------------------------------------------------------------------------- */
+
+/*
+ * The filter takes the response. False if that ends its work, because another has taken it, or
+ * because the decision does not depend on the body; `*rv` is the brigade's then.
+ */
+static bool filter_begin(ap_filter_t *f, el_response_t *response, el_record_t record,
+                         apr_bucket_brigade *bb, apr_status_t *rv)
+{
+    el_facts_t *facts = &response->facts;
+    el_demand_t *demand = &facts->demand;
+    el_coding_t order[EL_CODINGS];
+    el_decision_t decision;
+    unsigned behind;
+
+    if (response->claimed || el_body_is_error(bb)) {
+        ap_remove_output_filter(f);
+        *rv = ap_pass_brigade(f->next, bb);
+        return false;
+    }
+    el_response_read_accept(response);
+    if (response->names_tags) {
+        el_not_modified_now(response, NULL);
+    }
+    response->filter = f;
+    response->phase = EL_PHASE_HELD;
+    /*
+     * Another filter of ours may have held the body, and left it to this one. The record's fields
+     * below these are set only once the response is claimed.
+     */
+    response->min_size_read = response->waits = false;
+    response->held = NULL;
+    response->policy = el_policy_of(f->r, record);
+    response->behind = el_chain_roles(f->next);
+    *facts = el_response_facts(response, &response->policy, el_chain_by_type(f));
+    el_available_add(response, &response->policy, false, demand);
+    /* The best weight of a coding that a filter of ours behind has. */
+    behind = response->behind & el_chain_ours();
+    for (int other = 0; behind && other < EL_RECORDS; other++) {
+        size_t count = behind & EL_ROLE_BIT(other)
+                           ? el_response_codings(response, (el_record_t)other, order) : 0;
+
+        for (size_t i = 0; i < count; i++) {
+            uint16_t q = demand->accept.q[order[i]];
+
+            demand->q_behind = q > demand->q_behind ? q : demand->q_behind;
+        }
+    }
+    facts->moment.may_be_cached = el_cached_possible(&response->policy);
+    decision = el_decide(facts);
+    if (decision.coding == EL_IDENTITY) {
+        *rv = filter_send_identity(response, bb, decision);
+        return false;
+    }
+    response->stream = (el_stream_t){
+        .ops = &stream_ops,
+        .owner = response,
+        .made = &response->encoder.meter.used.out,
+        .error_status = HTTP_INTERNAL_SERVER_ERROR,
+        .eager = true,
+    };
+    return true;
+}
+
+static apr_status_t filter_run(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb)
+{
+    el_response_t *response;
+    el_decision_t decision;
+    apr_status_t rv;
+
+    if (APR_BRIGADE_EMPTY(bb)) {
+        return APR_SUCCESS;
+    }
+    if (f->r->main) {
+        /* A subrequest's body becomes part of another's. */
+        ap_remove_output_filter(f);
+        return ap_pass_brigade(f->next, bb);
+    }
+    response = el_response_of(f->r);
+    if (response->filter != f && !filter_begin(f, response, record, bb, &rv)) {
+        return rv;
+    }
+    if (f->r->connection->aborted || response->stream.broken) {
+        if (response->held) {
+            apr_brigade_cleanup(response->held);
+        }
+        apr_brigade_cleanup(bb);
+        return response->stream.broken ? APR_EGENERAL : APR_ECONNABORTED;
+    }
+    if (response->phase == EL_PHASE_STREAM) {
+        return el_stream_run(f, &response->stream, bb);
+    }
+    if (response->phase == EL_PHASE_DROP) {
+        return el_no_body(f, bb);
+    }
+    if (!el_hold(response, bb, &rv)) {
+        return rv;
+    }
+    /* Everything that will be known is known: `bb` holds the body from its beginning. */
+    if (!response->policy.is_stock && el_body_begins_encoded(response->measure.first)) {
+        response->facts.resource.has_encoding = true;
+    }
+    decision = el_decide(&response->facts);
+    if (decision.coding == EL_IDENTITY) {
+        return filter_send_identity(response, bb, decision);
+    }
+    response->claimed = true;
+    el_policy_read_encoding(&response->policy);
+    return filter_answer(response, bb, decision);
+}
+
+static apr_status_t filter_elastic(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    return filter_run(f, EL_RECORD_ELASTIC, bb);
+}
+
+static apr_status_t filter_deflate(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    return filter_run(f, EL_RECORD_DEFLATE, bb);
+}
+
+static apr_status_t filter_brotli(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    return filter_run(f, EL_RECORD_BROTLI, bb);
+}
+
+void el_filter_register(void)
+{
+    /* Before mod_cache's, as ELASTIC: a hit is no response that was skipped now. */
+    skipped = ap_register_output_filter(EL_FILTER_SKIPPED, filter_count_skipped, NULL,
+                                        AP_FTYPE_CONTENT_SET);
+}
+
+void el_filter_register_record(el_record_t record)
+{
+    /* A filter's name is no help if mod_filter runs it under a name of its own. */
+    static const ap_out_filter_func functions[EL_RECORDS] = {
+        [EL_RECORD_ELASTIC] = filter_elastic,
+        [EL_RECORD_DEFLATE] = filter_deflate,
+        [EL_RECORD_BROTLI] = filter_brotli,
+    };
+
+    ap_register_output_filter(el_record_infos[record].filter, functions[record], NULL,
+                              AP_FTYPE_CONTENT_SET);
+}

@@ -1,0 +1,23 @@
+/*
+ * The output filters ELASTIC, DEFLATE and BROTLI_COMPRESS: where they stand, and the road of a
+ * response through them.
+ */
+#ifndef ELASTIC_RESPONSE_FILTER_H
+#define ELASTIC_RESPONSE_FILTER_H
+
+#include "httpd/config/config.h"
+#include "httpd/config/dropin.h"
+
+/*
+ * In insert_filter, of a request of its own: puts ELASTIC into the chain, and notes the other
+ * filters in it. `dir` are the request's settings.
+ */
+void el_filter_insert(request_rec *r, const el_dir_t *dir);
+
+/* Registers the filter that counts the responses which go out as they are. */
+void el_filter_register(void);
+
+/* Registers the output filter of a record. */
+void el_filter_register_record(el_record_t record);
+
+#endif
