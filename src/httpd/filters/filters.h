@@ -8,24 +8,6 @@
 #include "httpd/base/glue.h"
 
 /*
- * Makes responses dictionaries (RFC 9842 §2.1), where ElasticDictionary says so: Use-As-Dictionary
- * goes out with the header, the body is copied as it passes, and kept at its end. It also sets the
- * Link of ElasticDictionaryLink (§3). Put in before ELASTIC: the identity passes here.
- */
-void el_dictionary_filter_register(void);
-void el_dictionary_filter_insert(request_rec *r);
-
-/*
- * The files of ElasticDictionaryFile, each at its own URL. In pre_translate_name and
- * translate_name: whatever else maps URLs, has no part in these. In map_to_storage: no <Directory>
- * and no .htaccess is for them, but each <Location> is. In a handler: OK, where it was answered, or
- * its status; DECLINED: the request is for none of them.
- */
-int el_dictionary_translate(request_rec *r);
-int el_dictionary_map(request_rec *r);
-int el_dictionary_handler(request_rec *r);
-
-/*
  * ElasticExplain: a response header field that says what was decided. It is added behind
  * mod_cache's filter, so that what is stored has none, and no cache behind httpd may store the
  * response. Put in by insert_error_filter too, for what ended before insert_filter.

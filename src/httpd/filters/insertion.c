@@ -3,6 +3,7 @@
 #include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
 #include "httpd/config/settings.h"
+#include "httpd/dictionary/filter.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/not_modified.h"
 #include "httpd/response/response.h"

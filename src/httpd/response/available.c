@@ -1,7 +1,7 @@
 #include "httpd/response/available.h"
 
 #include "httpd/config/settings.h"
-#include "httpd/dictionary/site.h"
+#include "httpd/dictionary/dictionary.h"
 #include "httpd/response/fields.h"
 
 #include "elastic/ratio.h"

@@ -1,7 +1,7 @@
 #include "httpd/response/conditional.h"
 
 #include "httpd/config/policy.h"
-#include "httpd/dictionary/dictionaries.h"
+#include "httpd/dictionary/dictionary.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
 

@@ -15,7 +15,7 @@
 #include "httpd/cache/waiters.h"
 #include "httpd/cache/store.h"
 #include "httpd/config/policy.h"
-#include "httpd/dictionary/dictionaries.h"
+#include "httpd/dictionary/dictionary.h"
 #include "httpd/response/fields.h"
 #include "httpd/shared/shared.h"
 

@@ -1,7 +1,6 @@
 #include "httpd/status/dump.h"
 
 #include "httpd/config/settings.h"
-#include "httpd/dictionary/site.h"
 
 #include "apr_strings.h"
 #include "http_core.h"
