@@ -3,8 +3,8 @@
  */
 #include "httpd/base/glue.h"
 #include "httpd/base/records.h"
-#include "httpd/cache/improver.h"
-#include "httpd/cache/store.h"
+#include "httpd/cache/cache.h"
+#include "httpd/cache/idle.h"
 #include "httpd/config/commands.h"
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"

@@ -1,5 +1,5 @@
 /* Many threads that want one encoding. Times are those that are given: none is waited for. */
-#include "httpd/cache/waiters.h"
+#include "httpd/cache/local.h"
 #include "suites.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* Where the store (store.h) may lie: this machine's memory, or other machines. */
+/* The two places in which the store (cache.h) may lie: this machine's memory, or other machines. */
 #ifndef ELASTIC_CACHE_BACKENDS_H
 #define ELASTIC_CACHE_BACKENDS_H
 

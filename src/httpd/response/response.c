@@ -1,6 +1,6 @@
 #include "httpd/response/response.h"
 
-#include "httpd/cache/store.h"
+#include "httpd/cache/cache.h"
 #include "httpd/response/connection.h"
 #include "httpd/response/fields.h"
 
