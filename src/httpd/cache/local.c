@@ -313,8 +313,7 @@ unsigned el_waiters_count(const el_waiters_t *waiters)
     return waiting;
 }
 
-/* Leaves, unless `stays_for_others` and somebody waits: then true. */
-static bool waiters_leave(el_waiters_t *waiters, bool stays_for_others)
+bool el_waiters_leave(el_waiters_t *waiters, bool unless_awaited)
 {
     slot_t *slot = &table.slot[waiters->slot];
     bool stays;
@@ -323,7 +322,7 @@ static bool waiters_leave(el_waiters_t *waiters, bool stays_for_others)
         return false;
     }
     pthread_mutex_lock(&table.lock);
-    stays = stays_for_others && slot->waiting > 0;
+    stays = unless_awaited && slot->waiting > 0;
     if (!stays) {
         slot->encoders--;
         slot->vain = slot->vain || waiters->vain;
@@ -334,14 +333,4 @@ static bool waiters_leave(el_waiters_t *waiters, bool stays_for_others)
     }
     pthread_mutex_unlock(&table.lock);
     return stays;
-}
-
-bool el_waiters_leave_unless_awaited(el_waiters_t *waiters)
-{
-    return waiters_leave(waiters, true);
-}
-
-void el_waiters_leave(el_waiters_t *waiters)
-{
-    waiters_leave(waiters, false);
 }

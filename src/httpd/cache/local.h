@@ -85,11 +85,11 @@ el_waiters_answer_t el_waiters_enter(el_waiters_t *waiters, const el_name_t *nam
 /* How many threads wait for the encoding that the caller makes, or another with it. */
 unsigned el_waiters_count(const el_waiters_t *waiters);
 
-/* Leaves if nobody waits. True if somebody does: then the encoding is to be handed over first. */
-bool el_waiters_leave_unless_awaited(el_waiters_t *waiters);
-
-/* Leaves the place, if there is one; those who wait go on. */
-void el_waiters_leave(el_waiters_t *waiters);
+/*
+ * Leaves the place, if there is one; those who wait go on. With `unless_awaited` it stays if
+ * somebody waits, and returns true: the encoding is to be handed over first.
+ */
+bool el_waiters_leave(el_waiters_t *waiters, bool unless_awaited);
 
 /*
  * Spares are a few pointers that a process keeps for the thread that needs one next: buffers and

@@ -109,22 +109,6 @@ bool el_site_file_is_for(const el_dictionary_file_t *file, const char *origin)
     return file->bytes && found;
 }
 
-const el_dictionary_file_t *el_site_file_at(const server_rec *server, const char *origin,
-                                            const char *url)
-{
-    const apr_array_header_t *files = el_server_of(server)->dictionary_files;
-
-    /* As for links, the last one counts: two may have the same content. */
-    for (int i = files ? files->nelts - 1 : -1; i >= 0; i--) {
-        const el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
-
-        if (el_site_file_is_for(file, origin) && strcmp(file->url, url) == 0) {
-            return file;
-        }
-    }
-    return NULL;
-}
-
 /*
  * The server's file of this SHA-256 that is for that origin; NULL: none. Without an origin, a file
  * of any server for any origin.

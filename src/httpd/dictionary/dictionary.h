@@ -56,8 +56,4 @@ el_dictionary_reason_t el_dictionaries_prepare(const uint8_t hash[EL_DICTIONARY_
 /* True if the file was read and is for `origin`, as in an entry of elastic/dictionary.h. */
 bool el_site_file_is_for(const el_dictionary_file_t *file, const char *origin);
 
-/* The server's file that has the path `url` on that origin; NULL: none. */
-const el_dictionary_file_t *el_site_file_at(const server_rec *server, const char *origin,
-                                            const char *url);
-
 #endif

@@ -43,14 +43,23 @@ static ap_filter_rec_t *record;
 
 EL_RARE static const el_dictionary_file_t *filter_find_file(request_rec *r)
 {
+    const apr_array_header_t *files = el_server_of(r->server)->dictionary_files;
     const char *origin;
 
-    if (strncmp(r->uri, EL_SITE_FOLDER, strlen(EL_SITE_FOLDER)) != 0 || !el_dictionaries_are_open()
+    if (!files || strncmp(r->uri, EL_SITE_FOLDER, strlen(EL_SITE_FOLDER)) != 0
         || r->proxyreq == PROXYREQ_PROXY) {
         return NULL;
     }
     origin = el_response_origin(r);
-    return origin ? el_site_file_at(r->server, origin, r->uri) : NULL;
+    /* As for links, the last one counts: two may have the same content. */
+    for (int i = files->nelts - 1; origin && i >= 0; i--) {
+        const el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
+
+        if (el_site_file_is_for(file, origin) && strcmp(file->url, r->uri) == 0) {
+            return file;
+        }
+    }
+    return NULL;
 }
 
 /*
