@@ -1,6 +1,6 @@
 /*
- * What the threads of one process share: local copies of entries, the waiting for an encoding that
- * another thread makes, and spare buffers and contexts.
+ * Things that the threads of one process share: local copies of entries, the waiting for an
+ * encoding that another thread makes, and spare buffers and contexts.
  *
  * Knows no server. Any thread.
  */

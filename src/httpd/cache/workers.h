@@ -47,13 +47,13 @@ typedef enum {
     EL_TASK_REFUSED /* no thread will come to it soon; the caller's, and nothing was done */
 } el_task_end_t;
 
-/* Has a thread run `task`, before those that nobody waits for; waits `usec` at most. */
+/* Has a thread run `task`, before posted ones; waits `usec` µs at most. */
 el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t usec);
 
-/* Has a thread run and discard `task` at some time. False where too many wait: the caller's. */
+/* Has a thread run and discard `task` at some time. False if too many wait: the caller's. */
 bool el_workers_post(el_workers_t *workers, el_task_t *task);
 
-/* In run(): whether nobody waits for the result any more. */
+/* In run(): true if nobody waits for the result any more. */
 bool el_task_is_late(const el_task_t *task);
 
 #endif
