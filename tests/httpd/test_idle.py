@@ -164,6 +164,22 @@ def test_clients_of_several_codings_get_the_smallest(site):
     s.ask_until_at(GZIP_TOP, *page)
 
 
+def test_what_had_a_pinned_level_is_found_in_the_other_coding(site):
+    """The result has the name that those look for who may have any level."""
+    s = site("ElasticCodings br gzip\nElasticLevel gzip 5\nElasticLevel br 0 6\n"
+             "ElasticIdle 100 top")
+    s.d.walk_to(0)  # gzip's level makes less of it than the one of br
+    page = s.page()
+    s.ask_often(*page, "gzip", hits=1)
+    before, notes = s.ask_often(*page, "br, gzip")
+    assert (before.coding, notes["elastic-level"]) == ("gzip", "5")
+    s.d.load(10)
+    s.wait_until_improved()
+    answer, _ = s.ask_until_at("11", *page, "br, gzip")
+    assert answer.coding == "br" and len(answer.raw) < len(before.raw)
+    assert s.ask(*page)[1]["elastic-level"] == "5"
+
+
 def test_the_next_one_waits_until_the_last_took_no_more_than_the_share(site):
     s = site("ElasticCodings br\nElasticIdle 1 top")
     for page in (s.page(60_000), s.page(60_000)):

@@ -1,5 +1,5 @@
 /* Many threads that want one encoding. Times are those that are given: none is waited for. */
-#include "httpd/cache/waiters.h"
+#include "httpd/cache/local.h"
 #include "suites.h"
 
 #include <sched.h>
@@ -30,7 +30,7 @@ static void *ask(void *usec)
         while (!may_end) {
             sched_yield();
         }
-        el_waiters_leave(&waiters);
+        el_waiters_leave(&waiters, false);
         break;
     case EL_WAITERS_PASSED:
         passed++;
@@ -78,8 +78,8 @@ TEST(waiters, all_others_wait_for_the_first)
     el_waiters_t first = enter_first();
     threads_t threads = start(&first, &never, 0);
 
-    ck_assert(el_waiters_leave_unless_awaited(&first));
-    el_waiters_leave(&first);
+    ck_assert(el_waiters_leave(&first, true));
+    el_waiters_leave(&first, false);
     threads_join(&threads);
     ck_assert_int_eq(passed, THREADS);
 }
@@ -92,13 +92,13 @@ EACH(waiters, one_alone_encodes_it_too_where_the_first_takes_long, second_is_fir
     threads_t threads = start(&first, &at_once, 1);
 
     if (!*row) {
-        el_waiters_leave(&first);
+        el_waiters_leave(&first, false);
         wait_until(&passed, THREADS - 1);
     }
     may_end = 1;
     threads_join(&threads);
     ck_assert(passed == THREADS - 1 && encoding == 1);
-    ck_assert(!el_waiters_leave_unless_awaited(&first) && !first.encodes);
+    ck_assert(!el_waiters_leave(&first, true) && !first.encodes);
 }
 
 TEST(waiters, nobody_waits_where_there_is_something_to_send)
@@ -108,9 +108,9 @@ TEST(waiters, nobody_waits_where_there_is_something_to_send)
     ask((void *)&none);
     ck_assert_int_eq(busy, 1);
     /* Who comes afterwards is the first again. */
-    ck_assert(!el_waiters_leave_unless_awaited(&first) && !first.encodes);
+    ck_assert(!el_waiters_leave(&first, true) && !first.encodes);
     first = enter_first();
-    el_waiters_leave(&first);
+    el_waiters_leave(&first, false);
 }
 
 TEST(waiters, where_there_is_no_place_it_is_encoded)
@@ -127,7 +127,7 @@ TEST(waiters, where_there_is_no_place_it_is_encoded)
     ck_assert_uint_gt(places, THREADS);
     ck_assert_uint_lt(places, UINT8_MAX);
     for (int i = 0; i < UINT8_MAX; i++) {
-        el_waiters_leave(&all[i]);
+        el_waiters_leave(&all[i], false);
     }
 }
 
@@ -138,7 +138,7 @@ TEST(waiters, nobody_waits_twice_for_what_cannot_be_handed_over)
     threads_t threads = start(&first, &never, 0);
 
     first.vain = true;
-    el_waiters_leave(&first);
+    el_waiters_leave(&first, false);
     wait_until(&encoding, THREADS);
     may_end = 1;
     threads_join(&threads);
@@ -146,7 +146,7 @@ TEST(waiters, nobody_waits_twice_for_what_cannot_be_handed_over)
     ck_assert_int_eq(el_waiters_enter(&later, &name, never), EL_WAITERS_ENCODE);
     ck_assert_int_eq(el_waiters_enter(&other, &another, never), EL_WAITERS_ENCODE);
     ck_assert(!later.encodes && other.encodes);
-    el_waiters_leave(&other);
+    el_waiters_leave(&other, false);
 }
 
 TEST(waiters, what_is_known_of_a_body_takes_no_place_of_others)
@@ -158,6 +158,6 @@ TEST(waiters, what_is_known_of_a_body_takes_no_place_of_others)
         ck_assert_int_eq(el_waiters_enter(&waiters, &other, never), EL_WAITERS_ENCODE);
         ck_assert(waiters.encodes);
         waiters.vain = true;
-        el_waiters_leave(&waiters);
+        el_waiters_leave(&waiters, false);
     }
 }

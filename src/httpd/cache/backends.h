@@ -1,4 +1,4 @@
-/* Where the store (store.h) may lie: this machine's memory, or other machines. */
+/* The two places in which the store (cache.h) may lie: this machine's memory, or other machines. */
 #ifndef ELASTIC_CACHE_BACKENDS_H
 #define ELASTIC_CACHE_BACKENDS_H
 
@@ -8,32 +8,32 @@
 
 /*
  * shmcb.c: a cache of httpd's socache provider shmcb, used under a lock. It lives in the parent
- * process, and outlives graceful restarts: children of both generations use it then.
+ * process, and outlives graceful restarts: then children of both generations use it.
  */
 
 /*
- * In post_config: opens the cache of `nbytes` that shmcb makes of `arguments`, or finds that of
- * before where neither these nor the provider have changed. Bytes of the largest encoding that it
- * takes; 0, with a line in the log, where there is none; a cache of before is gone then.
+ * In post_config: opens the cache of `nbytes` that shmcb makes of `arguments`, or finds the one of
+ * before if neither these nor the provider have changed. Bytes of the largest encoding that it
+ * takes; 0, with a line in the log, if there is none: then a cache of before is gone.
  */
 size_t el_shmcb_open(const char *arguments, uint64_t nbytes, server_rec *main_server);
 
-/* Before the children of a restart: an empty cache, where there is one. Returns the same. */
+/* Before the children of a restart: empties the cache, if there is one. Returns the same. */
 size_t el_shmcb_reset(server_rec *main_server);
 
-/* Gives the memory back, where there is a cache. */
+/* Gives the memory back, if there is a cache. */
 void el_shmcb_close(void);
 
-/* How many entries it has at most, where there is a cache. */
+/* The number of entries that an open cache has at most. */
 uint32_t el_shmcb_entries(void);
 
 /*
- * Whether children have ended in the middle of it: after the first one it goes on, empty, and after
+ * True if children have ended while they used it: after the first one it goes on, empty, and after
  * the next it is off until it is opened again. Any thread.
  */
 bool el_shmcb_is_broken(void);
 
-/* The store's functions, of this part; any thread. */
+/* The store's functions, for this backend; any thread. */
 bool el_shmcb_has_room(void);
 bool el_shmcb_get(const el_name_t *name, el_found_t *found);
 bool el_shmcb_put(const el_name_t *name, const el_entry_t *entry);
@@ -41,13 +41,13 @@ bool el_shmcb_put(const el_name_t *name, const el_entry_t *entry);
 /*
  * remote.c: redis or memcached, by the clients of httpd's socache providers. Only the threads of
  * workers.h call these, because they block: a request waits for EL_REMOTE_PATIENCE at most. After a
- * failure nobody calls for a growing time, in all processes.
+ * failure, no process calls for a growing time.
  *
- * Names are HMACs, and values are sealed (crypto.h). A value longer than the provider can take is
- * several, which are sealed as one.
+ * Names are HMACs, and values are sealed (crypto.h). A value that is longer than the provider can
+ * take is stored in pieces, which are sealed as one.
  */
 
-/* µs that a request waits for an answer: what an encoding takes. */
+/* µs that a request waits for an answer: about the time of encoding. */
 #define EL_REMOTE_PATIENCE 5000
 
 typedef struct {
@@ -58,31 +58,31 @@ typedef struct {
 } el_remote_config_t;
 
 /*
- * In post_config, where the provider is loaded. False, with a line in the log, where it refuses its
+ * In post_config, if the provider is loaded. False, with a line in the log, if it refuses its
  * arguments.
  */
 bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, apr_pool_t *pconf);
 
-/* In post_config, where there is none. */
+/* In post_config, before that, or in place of it. */
 void el_remote_close(void);
 
 /* In child_init: starts the threads. */
 void el_remote_child(void);
 
-/* Whether it was opened; any thread, as all below. */
+/* True if it was opened; any thread, as all below. */
 bool el_remote_is_open(void);
 
 /*
- * The entry of `name` as el_entry_write() made it: `*nbytes` at `*entry`, within the memory that is
- * returned, and that the caller releases with el_pool_buffer_release(). NULL where there is none in
- * time, or bodies in flight may hold no more: the request has waited for `*waited` µs before, to
- * which this call's are added.
+ * Finds the entry of `name`, as el_entry_write() made it: `*nbytes` at `*entry`, within the memory
+ * that is returned, which the caller releases with el_pool_buffer_release(). NULL if it is not
+ * there, does not come in time, or bodies in flight may hold no more. `*waited` is how many µs the
+ * request has waited before; this call's are added.
  */
 void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **entry, size_t *nbytes);
 
 /*
- * Has an entry stored at some time; copies it. False where it is too large, or is not stored
- * because too many wait or the store does not work.
+ * Copies an entry, and has it stored later. False if it is too large, too many wait to be stored,
+ * or the store does not work.
  */
 bool el_remote_put(const el_name_t *name, const el_entry_t *entry);
 

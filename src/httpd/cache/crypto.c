@@ -35,7 +35,7 @@ void el_mac_free(void *mac)
     EVP_CIPHER_CTX_free(mac);
 }
 
-/* One nonce for all: what is hidden with it is the value, which nobody is shown. */
+/* One nonce for all: it would only have to hide the hash, which nobody is shown. */
 bool el_mac_begin(void *mac)
 {
     static const unsigned char nonce[NONCE];
@@ -93,9 +93,9 @@ bool el_seal_name(const el_seal_keys_t *keys, const void *own, size_t len,
     return hmac(keys->names, sizeof(keys->names), own, len, name);
 }
 
-/* A context for values of `name`; NULL where libcrypto fails. */
-static EVP_CIPHER_CTX *begin(const el_seal_keys_t *keys, const unsigned char *name,
-                             const unsigned char *nonce, int sealing)
+/* A context for values of `name`; NULL if libcrypto fails. */
+static EVP_CIPHER_CTX *seal_begin(const el_seal_keys_t *keys, const unsigned char *name,
+                                  const unsigned char *nonce, int sealing)
 {
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     unsigned char key[KEY];
@@ -121,7 +121,7 @@ bool el_seal_close(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_
     if (len > INT_MAX || RAND_bytes(sealed, EL_SEAL_NONCE) != 1) {
         return false;
     }
-    context = begin(keys, name, sealed, 1);
+    context = seal_begin(keys, name, sealed, 1);
     closed = context && EVP_EncryptUpdate(context, text, &done, plain, (int)len) == 1
              && EVP_EncryptFinal_ex(context, text + done, &rest) == 1
              && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_GET_TAG, EL_SEAL_TAG, text + len) == 1;
@@ -143,7 +143,7 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
     }
     len -= EL_SEAL_OVERHEAD;
     memcpy(tag, text + len, EL_SEAL_TAG);
-    context = begin(keys, name, sealed, 0);
+    context = seal_begin(keys, name, sealed, 0);
     opened = context && EVP_DecryptUpdate(context, plain, &done, text, (int)len) == 1
              && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_SET_TAG, EL_SEAL_TAG, tag) == 1
              && EVP_DecryptFinal_ex(context, plain + done, &rest) == 1;
@@ -153,30 +153,24 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
 
 /* --- the file of the secret */
 
-/* What is wrong with the file, before it is read; NULL: nothing. */
-static const char *fault_of(int fd)
-{
-    struct stat file;
-
-    if (fstat(fd, &file) != 0) {
-        return strerror(errno);
-    }
-    if (!S_ISREG(file.st_mode)) {
-        return "it is not a regular file";
-    }
-    if (file.st_mode & (S_IRWXG | S_IRWXO)) {
-        return "others than its owner may use it; chmod 600";
-    }
-    return file.st_size > EL_KEY_FILE_MOST ? "it has more than 4096 bytes" : NULL;
-}
-
-static const char *read_keys(int fd, el_seal_keys_t *keys)
+const char *el_key_file_read(const char *path, el_seal_keys_t *keys)
 {
     unsigned char secret[EL_KEY_FILE_MOST];
+    /* O_NONBLOCK: nobody waits for a pipe of that name. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const char *fault = NULL;
-    ssize_t nbytes = read(fd, secret, sizeof(secret));
+    struct stat file;
+    ssize_t nbytes = -1;
 
-    if (nbytes < 0) {
+    if (fd < 0 || fstat(fd, &file) != 0) {
+        fault = strerror(errno);
+    } else if (!S_ISREG(file.st_mode)) {
+        fault = "it is not a regular file";
+    } else if (file.st_mode & (S_IRWXG | S_IRWXO)) {
+        fault = "others than its owner may use it; chmod 600";
+    } else if (file.st_size > EL_KEY_FILE_MOST) {
+        fault = "it has more than 4096 bytes";
+    } else if ((nbytes = read(fd, secret, sizeof(secret))) < 0) {
         fault = strerror(errno);
     } else if (nbytes < EL_SEAL_SECRET_LEAST) {
         fault = "it has fewer than 32 bytes";
@@ -184,22 +178,8 @@ static const char *read_keys(int fd, el_seal_keys_t *keys)
         fault = "libcrypto cannot use it";
     }
     explicit_bzero(secret, sizeof(secret));
-    return fault;
-}
-
-const char *el_key_file_read(const char *path, el_seal_keys_t *keys)
-{
-    /* O_NONBLOCK: a pipe of that name has nobody wait. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const char *fault;
-
-    if (fd < 0) {
-        return strerror(errno);
+    if (fd >= 0) {
+        close(fd);
     }
-    fault = fault_of(fd);
-    if (!fault) {
-        fault = read_keys(fd, keys);
-    }
-    close(fd);
     return fault;
 }

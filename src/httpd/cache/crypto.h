@@ -1,10 +1,10 @@
 /*
- * All that libcrypto does for the store: keyed hashes that entries are found by on this machine;
- * and for what leaves it names that tell nothing of what they stand for, and values that nobody
- * without the key reads or makes.
+ * All that libcrypto does for the store: keyed hashes that name entries on this machine. Entries
+ * that leave it have names that tell nothing of the body, and values that nobody without the key
+ * reads or makes.
  *
- * Knows no server. Any thread. Functions return false where libcrypto fails, for want of memory, or
- * is not built in.
+ * Knows no server. Any thread. Functions return false if libcrypto fails, for instance for lack of
+ * memory.
  */
 #ifndef ELASTIC_CACHE_CRYPTO_H
 #define ELASTIC_CACHE_CRYPTO_H
@@ -19,7 +19,7 @@
 #define EL_MAC_KEY 16
 #define EL_MAC 16
 
-/* What hashes with `key`, one thread at a time: for el_mac_free(). NULL where it cannot be made. */
+/* Makes a context that hashes with `key`, for one thread at a time; NULL if it failed. */
 void *el_mac_make(const unsigned char key[EL_MAC_KEY]);
 void el_mac_free(void *mac);
 
@@ -50,10 +50,10 @@ typedef struct {
     unsigned char fingerprints[EL_MAC_KEY]; /* of hashes, in place of a random one */
 } el_seal_keys_t;
 
-/* The keys that `len` bytes of secret stand for. */
+/* Derives the keys from `len` bytes of secret. */
 bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys);
 
-/* The name, outside of this machine, of what is called by the `len` bytes at `own` in it. */
+/* Makes the name outside of this machine; `own` is the one of `len` bytes in it. */
 bool el_seal_name(const el_seal_keys_t *keys, const void *own, size_t len,
                   unsigned char name[EL_SEAL_NAME]);
 
@@ -72,14 +72,14 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
                   const unsigned char *sealed, size_t len, unsigned char *plain);
 
 /*
- * Bytes of the file of ElasticCacheKey, at most: more than any key has, and less than what was
- * named by mistake.
+ * Bytes of the file of ElasticCacheKey, at most: more than any key has, and less than a file that
+ * was named by mistake.
  */
 #define EL_KEY_FILE_MOST 4096
 
 /*
- * Reads that file, a secret that all servers of a fleet have and nobody else, at `path`, and makes
- * the keys of all its bytes. NULL, or what is wrong with it, in words that follow the path.
+ * Reads that file at `path`, a secret that only the servers of a fleet have, and makes the keys of
+ * all its bytes. NULL, or its fault, in words that follow the path.
  */
 const char *el_key_file_read(const char *path, el_seal_keys_t *keys);
 

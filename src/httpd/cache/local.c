@@ -1,15 +1,22 @@
+#define _XOPEN_SOURCE 700 /* pthread_condattr_setclock() */
+
 #include "httpd/cache/local.h"
 
+#include "host/process.h"
+
+#include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* --- local copies */
 
 /* Places, in sets that a name belongs to: as many as there are pages of 4 KB in 4 MB. */
 #define SETS 256
 #define WAYS 4
 
-/* One copy takes a part of all, so that a large one does not drive out all others. */
+/* One copy takes a part of all memory, so that a large one does not drive out all others. */
 #define PART 4
 
 /* A copy; its bytes follow. */
@@ -22,7 +29,7 @@ typedef struct {
 } copy_t;
 
 static struct {
-    pthread_mutex_t lock; /* not taken by release(), which cleanups in signal handlers may call */
+    pthread_mutex_t lock; /* not taken to release a copy: signal handlers' cleanups may do that */
     size_t most;
     _Atomic size_t nbytes; /* of all copies, until nobody uses them */
     unsigned hand;         /* the slot that is looked at next for something to drive out */
@@ -37,51 +44,40 @@ void el_found_release(el_found_t *found)
     }
 }
 
-static size_t size_of(const copy_t *copy)
+static void local_release(void *buffer)
 {
-    return sizeof(*copy) + copy->entry.nbytes;
-}
+    copy_t *copy = buffer;
 
-static void leave(copy_t *copy)
-{
     if (copy && atomic_fetch_sub_explicit(&copy->users, 1, memory_order_acq_rel) == 1) {
-        atomic_fetch_sub_explicit(&copies.nbytes, size_of(copy), memory_order_relaxed);
+        atomic_fetch_sub_explicit(&copies.nbytes, sizeof(*copy) + copy->entry.nbytes,
+                                  memory_order_relaxed);
         free(copy);
     }
 }
 
-static void release(void *buffer)
-{
-    leave(buffer);
-}
-
 /* The caller has made itself one of the copy's users. */
-static void find(copy_t *copy, el_found_t *found)
+static void local_find(copy_t *copy, el_found_t *found)
 {
     found->entry = copy->entry;
     found->buffer = copy;
-    found->release = release;
+    found->release = local_release;
 }
 
-static copy_t **set_of(const el_name_t *name)
+/* The set that the name belongs to; `*own` is the slot that has it, or NULL. */
+static copy_t **local_set(const el_name_t *name, copy_t ***own)
 {
     uint32_t hash;
+    copy_t **set;
 
     memcpy(&hash, name->hash, sizeof(hash));
-    return &copies.slot[(hash ^ name->coding) % SETS * WAYS];
-}
-
-/* The slot of that name, or NULL. */
-static copy_t **slot_of(const el_name_t *name)
-{
-    copy_t **set = set_of(name);
-
-    for (int way = 0; way < WAYS; way++) {
+    set = &copies.slot[(hash ^ name->coding) % SETS * WAYS];
+    *own = NULL;
+    for (int way = 0; way < WAYS && !*own; way++) {
         if (set[way] && memcmp(&set[way]->name, name, sizeof(*name)) == 0) {
-            return &set[way];
+            *own = &set[way];
         }
     }
-    return NULL;
+    return set;
 }
 
 void el_local_open(size_t most)
@@ -94,7 +90,7 @@ bool el_local_get(const el_name_t *name, el_local_stamp_t stamp, el_found_t *fou
     copy_t **slot, *copy = NULL;
 
     pthread_mutex_lock(&copies.lock);
-    slot = slot_of(name);
+    local_set(name, &slot);
     if (slot && stamp.now - (*slot)->stamp <= stamp.age) {
         copy = *slot;
         copy->asked = true;
@@ -102,15 +98,15 @@ bool el_local_get(const el_name_t *name, el_local_stamp_t stamp, el_found_t *fou
     }
     pthread_mutex_unlock(&copies.lock);
     if (copy) {
-        find(copy, found);
+        local_find(copy, found);
     }
     return copy != NULL;
 }
 
-/* A slot for that name: its own, a free one, or one that nobody asked for. */
-static copy_t **choose(const el_name_t *name)
+/* Chooses a slot for that name: its own, a free one, or one that nobody asked for. */
+static copy_t **local_choose(const el_name_t *name)
 {
-    copy_t **set = set_of(name), **chosen = slot_of(name);
+    copy_t **chosen, **set = local_set(name, &chosen);
 
     for (int way = 0; !chosen && way < WAYS; way++) {
         if (!set[way]) {
@@ -124,17 +120,11 @@ static copy_t **choose(const el_name_t *name)
     return chosen ? chosen : set;
 }
 
-/* Whether to give up its slot would free nothing yet. */
-static bool is_sent(copy_t *copy)
-{
-    return atomic_load_explicit(&copy->users, memory_order_relaxed) > 1;
-}
-
 /*
- * Under the lock: drives out what was asked for longest ago, about, until there is room for
- * `nbytes` more. False where what is being sent leaves none.
+ * Under the lock: drives out copies that were not asked for, in turn, until there is room for
+ * `nbytes` more. False if what is being sent leaves none.
  */
-static bool make_room(size_t nbytes)
+static bool local_make_room(size_t nbytes)
 {
     for (unsigned i = 0; i < 2 * SETS * WAYS; i++) {
         copy_t **slot = &copies.slot[copies.hand++ % (SETS * WAYS)];
@@ -142,62 +132,205 @@ static bool make_room(size_t nbytes)
         if (atomic_load_explicit(&copies.nbytes, memory_order_relaxed) + nbytes <= copies.most) {
             return true;
         }
-        if (!*slot || is_sent(*slot)) {
+        /* The memory of a copy that is being sent would not be free yet. */
+        if (!*slot || atomic_load_explicit(&(*slot)->users, memory_order_relaxed) > 1) {
             continue;
         }
         if ((*slot)->asked) {
             (*slot)->asked = false;
         } else {
-            leave(*slot);
+            local_release(*slot);
             *slot = NULL;
         }
     }
     return atomic_load_explicit(&copies.nbytes, memory_order_relaxed) + nbytes <= copies.most;
 }
 
-static copy_t *make_copy(const el_name_t *name, const el_entry_t *entry, uint32_t now)
-{
-    copy_t *copy = malloc(sizeof(*copy) + entry->nbytes);
-
-    if (copy) {
-        memcpy(copy + 1, entry->data, entry->nbytes);
-        atomic_init(&copy->users, 1);
-        copy->stamp = now;
-        copy->asked = false;
-        copy->name = *name;
-        copy->entry = *entry;
-        copy->entry.data = (const uint8_t *)(copy + 1);
-    }
-    return copy;
-}
-
 bool el_local_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, el_found_t *found)
 {
     size_t nbytes = sizeof(copy_t) + entry->nbytes;
-    copy_t *copy, *before = NULL;
+    copy_t *copy = nbytes <= copies.most / PART ? malloc(nbytes) : NULL, *before = NULL;
     bool fits;
 
-    if (nbytes > copies.most / PART || !(copy = make_copy(name, entry, now))) {
+    if (!copy) {
         return false;
     }
+    memcpy(copy + 1, entry->data, entry->nbytes);
+    atomic_init(&copy->users, found ? 2 : 1);
+    copy->stamp = now;
+    copy->asked = false;
+    copy->name = *name;
+    copy->entry = *entry;
+    copy->entry.data = (const uint8_t *)(copy + 1);
+
     pthread_mutex_lock(&copies.lock);
-    fits = make_room(nbytes);
+    fits = local_make_room(nbytes);
     if (fits) {
-        copy_t **slot = choose(name);
+        copy_t **slot = local_choose(name);
 
         atomic_fetch_add_explicit(&copies.nbytes, nbytes, memory_order_relaxed);
         before = *slot;
         *slot = copy;
-        if (found) {
-            atomic_fetch_add_explicit(&copy->users, 1, memory_order_relaxed);
-        }
     }
     pthread_mutex_unlock(&copies.lock);
-    leave(before);
+    local_release(before);
     if (!fits) {
         free(copy);
     } else if (found) {
-        find(copy, found);
+        local_find(copy, found);
     }
     return fits;
+}
+
+/* --- waiting */
+
+/* Bodies that are encoded at the same time: a process has seldom more threads. */
+#define SLOTS 64
+
+/*
+ * An encoding may take so many times the CPU time that is expected before another thread begins it
+ * too: on a busy machine several threads take turns on each CPU.
+ */
+#define TURNS 4
+
+/*
+ * µs after which those give up who wait for two that encode: the highest level takes that for 50
+ * MB.
+ */
+#define PATIENCE 60000000u
+
+#define NSEC_PER_SEC 1000000000u
+
+typedef struct {
+    unsigned encoders; /* threads that encode it; 0: the slot is free */
+    el_name_t name;
+    bool vain;        /* its last encoding could not be handed over: remembered while it is free */
+    unsigned round;   /* counts the threads that left */
+    unsigned waiting; /* threads, of this round */
+    bool succeeded;   /* one of them is the next to encode it, or does */
+    pthread_cond_t left;
+} slot_t;
+
+/* Nothing is done under the lock but to look at the table. */
+static struct {
+    pthread_mutex_t lock;
+    slot_t slot[SLOTS];
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Called once. The monotonic clock: the calendar may be set while somebody waits. */
+static void waiters_prepare(void)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    for (unsigned i = 0; i < SLOTS; i++) {
+        pthread_cond_init(&table.slot[i].left, &attributes);
+    }
+    pthread_condattr_destroy(&attributes);
+}
+
+/* The slot of that name; otherwise a free one, that remembers nothing if possible; or NULL. */
+static slot_t *waiters_find(const el_name_t *name, bool *own)
+{
+    slot_t *unused = NULL;
+
+    *own = false;
+    for (unsigned i = 0; i < SLOTS && !*own; i++) {
+        slot_t *slot = &table.slot[i];
+
+        *own = (slot->encoders > 0 || slot->vain) && memcmp(&slot->name, name, sizeof(*name)) == 0;
+        if (*own || (slot->encoders == 0 && (!unused || (unused->vain && !slot->vain)))) {
+            unused = slot;
+        }
+    }
+    return unused;
+}
+
+/* Waits until a thread has left the slot. False if none has after `usec` µs. */
+static bool waiters_wait(slot_t *slot, uint64_t usec)
+{
+    uint64_t until = el_clock_nsec() + usec * 1000;
+    struct timespec end = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                           .tv_nsec = (long)(until % NSEC_PER_SEC)};
+    unsigned round = slot->round;
+    int error = 0;
+
+    slot->waiting++;
+    while (slot->round == round && error != ETIMEDOUT) {
+        error = pthread_cond_timedwait(&slot->left, &table.lock, &end);
+    }
+    if (slot->round != round) {
+        return true; /* who left has counted the waiting anew */
+    }
+    slot->waiting--;
+    return false;
+}
+
+el_waiters_answer_t el_waiters_enter(el_waiters_t *waiters, const el_name_t *name, uint64_t usec)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    el_waiters_answer_t answer = EL_WAITERS_ENCODE;
+    bool own, takes_place = false;
+    slot_t *slot;
+
+    pthread_once(&once, waiters_prepare);
+    pthread_mutex_lock(&table.lock);
+    slot = waiters_find(name, &own);
+    if (slot && !own) {
+        slot->name = *name;
+        slot->succeeded = slot->vain = false;
+        takes_place = true;
+    } else if (slot && !slot->vain && usec == 0) {
+        answer = EL_WAITERS_BUSY;
+    } else if (slot && !slot->vain) {
+        bool is_next = !slot->succeeded;
+
+        slot->succeeded = true;
+        if (!waiters_wait(slot, usec * TURNS + (is_next ? 0 : PATIENCE))) {
+            takes_place = is_next;
+        } else if (!slot->vain || memcmp(&slot->name, name, sizeof(*name)) != 0) {
+            answer = EL_WAITERS_PASSED;
+        }
+    }
+    if (takes_place) {
+        slot->encoders++;
+        *waiters = (el_waiters_t){.encodes = true, .slot = (unsigned)(slot - table.slot)};
+    }
+    pthread_mutex_unlock(&table.lock);
+    return answer;
+}
+
+unsigned el_waiters_count(const el_waiters_t *waiters)
+{
+    unsigned waiting = 0;
+
+    if (waiters->encodes) {
+        pthread_mutex_lock(&table.lock);
+        waiting = table.slot[waiters->slot].waiting;
+        pthread_mutex_unlock(&table.lock);
+    }
+    return waiting;
+}
+
+bool el_waiters_leave(el_waiters_t *waiters, bool unless_awaited)
+{
+    slot_t *slot = &table.slot[waiters->slot];
+    bool stays;
+
+    if (!waiters->encodes) {
+        return false;
+    }
+    pthread_mutex_lock(&table.lock);
+    stays = unless_awaited && slot->waiting > 0;
+    if (!stays) {
+        slot->encoders--;
+        slot->vain = slot->vain || waiters->vain;
+        slot->round++;
+        slot->waiting = 0;
+        waiters->encodes = false;
+        pthread_cond_broadcast(&slot->left);
+    }
+    pthread_mutex_unlock(&table.lock);
+    return stays;
 }

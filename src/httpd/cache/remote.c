@@ -13,21 +13,21 @@
 #include "ap_socache.h"
 #include "apr_strings.h"
 
-/* What providers put before names; a colon and the NUL follow, within 16 bytes. */
+/* Providers put this before names; a colon and the NUL follow, within 16 bytes. */
 #define CONSUMER "mod_elastic"
 
-/* An entry that nobody has stored again for so long makes room: popular ones are stored again. */
+/* An entry that was not stored again for so long expires: popular ones are stored again. */
 #define LIFE apr_time_from_sec(24 * 3600)
 
-/* So many threads of a process call the store: one that hangs leaves others. */
+/* Threads of a process that call the store: one that hangs leaves others. */
 #define THREADS 4
 
 /* Memory that a thread keeps from one call to the next. */
 #define KEPT_MEMORY (1 << 20)
 
 /*
- * What a call may bring to the provider. apr_redis hangs where the kernel takes a request only in
- * part: 32 KB are less than a new connection's send buffer, of 46 KB where segments are small.
+ * Bytes that a call may bring to the provider. apr_redis hangs if the kernel takes only a part of
+ * a request: 32 KB are less than a new connection's send buffer, of 46 KB where segments are small.
  * memcached takes 1 MB, its own header included, and above half of that stores in a chain.
  */
 static const struct {
@@ -38,13 +38,13 @@ static const struct {
 /* Before the first piece: the bytes of all, the highest first. */
 #define LENGTH 4
 
-/* Where an entry begins in what is stored. */
+/* The entry begins here in a stored value. */
 #define ENTRY (LENGTH + EL_SEAL_NONCE)
 
-/* The name of a piece: the value's, and the piece's number. */
+/* Bytes of the name of a piece: the value's name, and the piece's number. */
 #define PIECE_NAME (EL_SEAL_NAME + 2)
 
-/* That of a trial, which no value has. */
+/* The number of a trial's piece, which no value has. */
 #define TRIAL_PIECE 0xffff
 
 /* Written in post_config and child_init, read-only afterwards. */
@@ -71,21 +71,11 @@ typedef struct {
     el_pause_ticket_t ticket;
 } transfer_t;
 
-/* What a thread keeps from one call to the next. */
+/* Memory that a thread keeps from one call to the next. */
 typedef struct {
     apr_pool_t *pool;
     unsigned char *piece;
 } memory_t;
-
-static size_t piece_of(const char *provider)
-{
-    size_t i = 0;
-
-    while (i + 1 < sizeof(kinds) / sizeof(kinds[0]) && strcmp(kinds[i].provider, provider) != 0) {
-        i++;
-    }
-    return kinds[i].piece;
-}
 
 /* --- in a thread of workers.h */
 
@@ -129,7 +119,7 @@ static apr_status_t store_piece(transfer_t *transfer, size_t number, apr_pool_t 
                                   (unsigned)(rest < remote.piece ? rest : remote.piece), pool);
 }
 
-/* The first piece last: who finds it finds the others. */
+/* The first piece is stored last: who finds it finds the others. */
 static apr_status_t store_all(transfer_t *transfer, apr_pool_t *pool)
 {
     size_t number = (transfer->nbytes + remote.piece - 1) / remote.piece;
@@ -142,16 +132,16 @@ static apr_status_t store_all(transfer_t *transfer, apr_pool_t *pool)
     return status;
 }
 
-/* What a value is that cannot have been stored by this module. */
+/* A value that this module cannot have stored. */
 #define FOREIGN APR_EINVAL
 
 /*
- * Memory that is short here, or may not be held, is no fault of the store's: it is as if it had
- * none.
+ * Memory is short here, or may not be held. This is no fault of the store: it is as if the value
+ * was not there.
  */
 #define NO_ROOM APR_NOTFOUND
 
-/* Memory for the transfer's bytes; false where it is short, or bodies hold all that they may. */
+/* Memory for the transfer's bytes; false if it is short, or bodies hold all that they may. */
 static bool make_bytes(transfer_t *transfer, size_t nbytes)
 {
     size_t room;
@@ -237,9 +227,9 @@ static void run_put(el_task_t *task)
 }
 
 /*
- * After a pause: something of this process is stored and comes back in the time that a request
- * would wait, of a few times once. A request's own name would say nothing: of a server that they
- * take for dead, the clients say that nothing was found.
+ * After a pause, a random value is stored, and has to come back once in TRIALS times as soon as a
+ * request would want it. Looking up a request's name would say nothing: the clients answer "not
+ * found" for a server that they take for dead.
  */
 #define TRIALS 4
 
@@ -296,7 +286,7 @@ static void failed(el_pause_ticket_t ticket, apr_status_t status, const char *wh
     el_stats_cache_fault(status, what);
 }
 
-/* A thread tries whether the store works again. */
+/* Has a thread try whether the store works again. */
 static void try_again(el_pause_ticket_t ticket)
 {
     transfer_t *transfer = make_transfer(run_trial, ticket);
@@ -313,7 +303,7 @@ static void try_again(el_pause_ticket_t ticket)
     }
 }
 
-/* Whether the store may be called now. */
+/* False during a pause; the first caller after it has a thread try the store. */
 static bool may_call(el_pause_ticket_t *ticket)
 {
     el_pause_state_t state;
@@ -328,21 +318,17 @@ static bool may_call(el_pause_ticket_t *ticket)
     return state == EL_PAUSE_NONE;
 }
 
-static bool open_transfer(const transfer_t *transfer)
-{
-    unsigned char *sealed = transfer->bytes + LENGTH;
-
-    return el_seal_open(remote.keys, transfer->name, sealed, transfer->nbytes - LENGTH,
-                        sealed + EL_SEAL_NONCE);
-}
-
 /*
- * Whether what a call brought is the entry, opened where it lies. A value that is another makes no
- * pause: it would be there again behind the pause. It is missing, and so replaced.
+ * Opens the entry that a call brought, where it lies. A damaged value makes no pause, because it
+ * would still be there afterwards: it counts as missing, and so is replaced.
  */
 static bool is_good(const transfer_t *transfer)
 {
-    if (transfer->status == APR_SUCCESS && open_transfer(transfer)) {
+    unsigned char *sealed = transfer->bytes + LENGTH;
+
+    if (transfer->status == APR_SUCCESS
+        && el_seal_open(remote.keys, transfer->name, sealed, transfer->nbytes - LENGTH,
+                        sealed + EL_SEAL_NONCE)) {
         return true;
     }
     switch (transfer->status) {
@@ -389,7 +375,7 @@ void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **ent
     return bytes;
 }
 
-/* Fills the transfer with the entry, sealed; false where there is no memory. */
+/* Fills the transfer with the entry, sealed; false if there is no memory. */
 static bool pack(transfer_t *transfer, const el_name_t *name, const el_entry_t *entry)
 {
     size_t plain = EL_ENTRY_HEAD + entry->nbytes, len = plain + EL_SEAL_OVERHEAD;
@@ -425,29 +411,28 @@ bool el_remote_put(const el_name_t *name, const el_entry_t *entry)
 
 /* --- its life */
 
-static const char *create(const el_remote_config_t *config, server_rec *server, apr_pool_t *pconf)
-{
-    const struct ap_socache_hints hints = {.avg_id_len = PIECE_NAME};
-    const char *error = remote.provider->create(&remote.instance, config->arguments, pconf, pconf);
-
-    if (!error
-        && remote.provider->init(remote.instance, CONSUMER, &hints, server, pconf) != APR_SUCCESS) {
-        error = "its provider cannot start";
-    }
-    return error;
-}
-
 bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, apr_pool_t *pconf)
 {
+    const struct ap_socache_hints hints = {.avg_id_len = PIECE_NAME};
+    size_t kind = 0;
     const char *error;
 
     remote.provider = ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, config->provider,
                                          AP_SOCACHE_PROVIDER_VERSION);
     remote.server = main_server;
     remote.keys = config->keys;
-    remote.piece = piece_of(config->provider);
+    while (kind + 1 < sizeof(kinds) / sizeof(kinds[0])
+           && strcmp(kinds[kind].provider, config->provider) != 0) {
+        kind++;
+    }
+    remote.piece = kinds[kind].piece;
     remote.most = EL_ENTRY_HEAD + config->most + EL_SEAL_OVERHEAD;
-    error = create(config, main_server, pconf);
+    error = remote.provider->create(&remote.instance, config->arguments, pconf, pconf);
+    if (!error
+        && remote.provider->init(remote.instance, CONSUMER, &hints, main_server, pconf)
+               != APR_SUCCESS) {
+        error = "its provider cannot start";
+    }
     if (error) {
         el_warn(main_server, 0, "ElasticCache is off: ElasticCacheStore %s:%s: %s",
                 config->provider, config->arguments, error);

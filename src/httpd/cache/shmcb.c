@@ -4,7 +4,6 @@
 
 #include "httpd/cache/backends.h"
 
-#include "httpd/cache/spares.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
@@ -30,34 +29,34 @@ EL_USE_LOG;
 
 /*
  * shmcb looks through the list of a part, and compares the lengths of ids before it reads the ids,
- * each of which is in another place of its memory. So names of many lengths are found faster.
+ * each of which is in another place of its memory. With ids of many lengths, entries of a full list
+ * are found faster.
  */
 #define ID_LENGTHS 64
+#define ID_HINT (sizeof(el_name_t) + ID_LENGTHS / 2)
 
 /*
- * A small page of text, encoded: what shmcb divides its memory by. Its lists have room for so many
- * entries and no more, so that with a larger hint memory stays empty where pages are small. Of less
- * memory it is a part, because shmcb divides by zero where there is no room for two.
+ * shmcb divides its memory by the hinted size of an entry, here that of a small page of text. Its
+ * lists have room for so many entries and no more: with a larger hint, memory stays empty where
+ * pages are small. If there is little memory, the hint is a part of it, because shmcb divides by
+ * zero if there is no room for two.
  */
 #define OBJECT_HINT (2 * 1024)
 #define OBJECTS_LEAST 64
 
-/* Bytes of an id, on average. */
-#define ID_HINT (sizeof(el_name_t) + ID_LENGTHS / 2)
-
-/* What shmcb divides its memory into, at most. */
+/* The number of parts that shmcb divides its memory into, at most. */
 #define PARTS_MOST 256
 
-/* An entry has no time after which it is wrong. */
+/* An entry never expires. */
 #define EXPIRY apr_time_from_sec(10 * 365 * 24 * 3600L)
 
 /* µs for which the lock is waited for, a hundred times as long as a copy takes. */
 #define PATIENCE 5000
 
 /*
- * Somebody may die in the middle of a change, after which shmcb might never come out again: then an
- * empty instance takes the place of the first one, once. It is made beside it, because no process
- * can share memory with others that live already; it takes little until it is used.
+ * If a process dies in the middle of a change, shmcb might never come out again: then an empty
+ * instance takes the place of the first one, once. Both are made at the start, because no process
+ * can share memory with others that live already. An instance takes little until it is used.
  */
 #define INSTANCES 2
 
@@ -72,7 +71,7 @@ typedef struct {
     gate_t *gate;
     apr_pool_t *pool; /* of the instance; NULL: there is no cache */
     const ap_socache_provider_t *provider; /* whose instance it is */
-    ap_socache_instance_t *instance[INSTANCES]; /* of which the last may be NULL */
+    ap_socache_instance_t *instance[INSTANCES]; /* the last may be NULL */
     const char *arguments;
     uint64_t nbytes;
     bool fresh; /* nobody has used it yet */
@@ -87,36 +86,30 @@ static struct {
     uint32_t entries;
 } local;
 
-/* Buffers of what the largest entry takes. */
+/* Buffers that have room for the largest entry. */
 static el_spares_t buffers;
 
-static cache_t *cache_of_parent(void)
-{
-    static const char retained[] = "mod_elastic:cache:1";
-    cache_t *kept = ap_retained_data_get(retained);
+/* --- how shmcb divides its memory */
 
-    return kept ? kept : ap_retained_data_create(retained, sizeof(*kept));
-}
-
-static size_t object_hint(uint64_t nbytes)
+static size_t shmcb_hint(uint64_t nbytes)
 {
     return nbytes / OBJECTS_LEAST < OBJECT_HINT ? (size_t)(nbytes / OBJECTS_LEAST) : OBJECT_HINT;
 }
 
-/* For how many entries shmcb has room in its lists. */
-static uint64_t entries_of(uint64_t nbytes)
+/* The number of entries that its lists have room for. */
+static uint64_t shmcb_entries(uint64_t nbytes)
 {
-    return nbytes / (object_hint(nbytes) + ID_HINT);
+    return nbytes / (shmcb_hint(nbytes) + ID_HINT);
 }
 
 /*
- * shmcb makes as many parts of its memory, 256 or fewer by halves, as leave each twice as many
- * objects of the hinted size as there are parts. An entry lies within one part, from which it
- * drives out others: it takes half of one at most.
+ * The bytes of the largest encoding. shmcb makes as many parts of its memory, 256 or fewer by
+ * halves, as leave each twice as many objects of the hinted size as there are parts. An entry lies
+ * within one part, from which it drives out others: it takes half of one at most.
  */
-static size_t most_of(uint64_t nbytes)
+static size_t shmcb_most(uint64_t nbytes)
 {
-    uint64_t entries = entries_of(nbytes), parts = PARTS_MOST, half;
+    uint64_t entries = shmcb_entries(nbytes), parts = PARTS_MOST, half;
 
     while (parts > 1 && entries / parts < 2 * parts) {
         parts /= 2;
@@ -125,23 +118,18 @@ static size_t most_of(uint64_t nbytes)
     return half > 4 * EL_ENTRY_HEAD ? (size_t)(half - 4 * EL_ENTRY_HEAD) : 0;
 }
 
-static gate_t *make_gate(void)
-{
-    gate_t *gate =
-        mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+/* --- its life */
 
-    if (gate == MAP_FAILED) {
-        return NULL;
-    }
-    if (!el_lock_init(&gate->lock)) {
-        munmap(gate, sizeof(*gate));
-        return NULL;
-    }
-    return gate;
+static cache_t *shmcb_of_parent(void)
+{
+    static const char retained[] = "mod_elastic:cache:1";
+    cache_t *kept = ap_retained_data_get(retained);
+
+    return kept ? kept : ap_retained_data_create(retained, sizeof(*kept));
 }
 
 /* Children of before keep their mappings until they end. */
-static void destroy(cache_t *cache)
+static void shmcb_destroy(cache_t *cache)
 {
     if (cache->pool) {
         apr_pool_destroy(cache->pool);
@@ -150,25 +138,11 @@ static void destroy(cache_t *cache)
     }
 }
 
-/*
- * The provider has cleanups in the pool, and httpd unloads it at each reload: it stays mapped,
- * where it is, until they are done. What is in httpd's own program always stays.
- */
-static bool hold_provider(apr_pool_t *pool)
-{
-    Dl_info provider, program;
-    apr_dso_handle_t *object;
-
-    return dladdr(local.provider, &provider) && dladdr(&ap_server_conf, &program)
-           && (provider.dli_fbase == program.dli_fbase
-               || apr_dso_load(&object, provider.dli_fname, pool) == APR_SUCCESS);
-}
-
-static const char *create(const cache_t *cache, server_rec *server,
-                          ap_socache_instance_t **instance)
+static const char *shmcb_create(const cache_t *cache, server_rec *server,
+                                ap_socache_instance_t **instance)
 {
     const struct ap_socache_hints hints = {
-        .avg_id_len = ID_HINT, .avg_obj_size = object_hint(cache->nbytes),
+        .avg_id_len = ID_HINT, .avg_obj_size = shmcb_hint(cache->nbytes),
     };
     const char *error =
         local.provider->create(instance, cache->arguments, cache->pool, cache->pool);
@@ -180,40 +154,46 @@ static const char *create(const cache_t *cache, server_rec *server,
     return error;
 }
 
-/* Where there is no memory for the last instance, the cache works without. */
-static const char *create_all(cache_t *cache, server_rec *server)
+/*
+ * Makes a cache in a pool of its own, which lives as long as the process unless it is destroyed.
+ * The provider has cleanups in that pool, and httpd unloads it at each reload: it is held where it
+ * is until they are done. A provider within httpd's own program always stays.
+ */
+static bool shmcb_make(cache_t *cache, const char *arguments, uint64_t nbytes, server_rec *server)
 {
+    apr_dso_handle_t *object;
+    Dl_info provider, program;
     const char *error;
 
-    /* Before anything of the provider's is in the pool: cleanups run from the last one. */
-    if (!hold_provider(cache->pool)) {
-        return "its module cannot be held in memory";
+    cache->gate =
+        mmap(NULL, sizeof(*cache->gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (cache->gate != MAP_FAILED && !el_lock_init(&cache->gate->lock)) {
+        munmap(cache->gate, sizeof(*cache->gate));
+        cache->gate = MAP_FAILED;
     }
-    error = create(cache, server, &cache->instance[0]);
-    if (!error && create(cache, server, &cache->instance[1])) {
-        cache->instance[1] = NULL;
-    }
-    return error;
-}
-
-/* A cache in a pool of its own, which lives as long as the process unless it is destroyed. */
-static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, server_rec *server)
-{
-    const char *error;
-
-    cache->gate = make_gate();
-    if (!cache->gate) {
+    if (cache->gate == MAP_FAILED) {
         el_warn(server, errno, "ElasticCache is off: processes cannot share a lock");
         return false;
     }
     apr_pool_create(&cache->pool, server->process->pool);
     cache->arguments = apr_pstrdup(cache->pool, arguments);
     cache->nbytes = nbytes;
-    error = create_all(cache, server);
+    /* Held before anything of the provider's is in the pool: cleanups run from the last one. */
+    if (!dladdr(local.provider, &provider) || !dladdr(&ap_server_conf, &program)
+        || (provider.dli_fbase != program.dli_fbase
+            && apr_dso_load(&object, provider.dli_fname, cache->pool) != APR_SUCCESS)) {
+        error = "its module cannot be held in memory";
+    } else {
+        error = shmcb_create(cache, server, &cache->instance[0]);
+        /* The cache works without the last instance, too. */
+        if (!error && shmcb_create(cache, server, &cache->instance[1])) {
+            cache->instance[1] = NULL;
+        }
+    }
     if (error) {
         el_warn(server, 0, "ElasticCache is off: ElasticCacheStore %s:%s: %s", PROVIDER,
                 arguments, error);
-        destroy(cache);
+        shmcb_destroy(cache);
         return false;
     }
     cache->provider = local.provider;
@@ -221,16 +201,9 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
     return true;
 }
 
-/* Whether the cache of before is the one that is asked for now. */
-static bool is_kept(const cache_t *cache, const char *arguments)
-{
-    return cache->pool && atomic_load(&cache->gate->deaths) == 0
-           && cache->provider == local.provider && strcmp(cache->arguments, arguments) == 0;
-}
-
 size_t el_shmcb_open(const char *arguments, uint64_t nbytes, server_rec *main_server)
 {
-    cache_t *cache = cache_of_parent();
+    cache_t *cache = shmcb_of_parent();
 
     local.provider = ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, PROVIDER,
                                         AP_SOCACHE_PROVIDER_VERSION);
@@ -238,20 +211,21 @@ size_t el_shmcb_open(const char *arguments, uint64_t nbytes, server_rec *main_se
     local.cache = NULL;
     local.most = 0;
     if (!local.provider) {
-        destroy(cache);
+        shmcb_destroy(cache);
         return 0;
     }
-    if (!is_kept(cache, arguments)) {
-        destroy(cache);
-        if (!make_cache(cache, arguments, nbytes, main_server)) {
+    if (cache->pool && atomic_load(&cache->gate->deaths) == 0
+        && cache->provider == local.provider && strcmp(cache->arguments, arguments) == 0) {
+        cache->fresh = false;
+    } else {
+        shmcb_destroy(cache);
+        if (!shmcb_make(cache, arguments, nbytes, main_server)) {
             return 0;
         }
-    } else {
-        cache->fresh = false;
     }
     local.cache = cache;
-    local.most = most_of(nbytes);
-    local.entries = (uint32_t)entries_of(nbytes);
+    local.most = shmcb_most(nbytes);
+    local.entries = (uint32_t)shmcb_entries(nbytes);
     return local.most;
 }
 
@@ -264,8 +238,8 @@ size_t el_shmcb_reset(server_rec *main_server)
         return local.most;
     }
     arguments = apr_pstrdup(main_server->process->pconf, cache->arguments);
-    destroy(cache);
-    if (!make_cache(cache, arguments, cache->nbytes, main_server)) {
+    shmcb_destroy(cache);
+    if (!shmcb_make(cache, arguments, cache->nbytes, main_server)) {
         local.cache = NULL;
         local.most = 0;
     }
@@ -276,7 +250,7 @@ void el_shmcb_close(void)
 {
     local.cache = NULL;
     local.most = 0;
-    destroy(cache_of_parent());
+    shmcb_destroy(shmcb_of_parent());
 }
 
 uint32_t el_shmcb_entries(void)
@@ -284,27 +258,10 @@ uint32_t el_shmcb_entries(void)
     return local.entries;
 }
 
-/* What shmcb finds an entry by. */
-typedef struct {
-    uint8_t bytes[sizeof(el_name_t) + ID_LENGTHS];
-    unsigned nbytes;
-} entry_id_t;
+/* --- its use, by one thread of all processes at a time, which then has the pool as well */
 
-static entry_id_t id_of(const el_name_t *name)
-{
-    entry_id_t id = {.nbytes = (unsigned)sizeof(*name) + name->hash[EL_NAME_HASH / 2] % ID_LENGTHS};
-
-    memcpy(id.bytes, name, sizeof(*name));
-    return id;
-}
-
-static void give_lock(void)
-{
-    el_lock_give(&local.cache->gate->lock);
-}
-
-/* The instance in use; NULL where there is none any more. */
-static ap_socache_instance_t *instance_in_use(void)
+/* The instance in use; NULL if there is none any more. */
+static ap_socache_instance_t *shmcb_instance(void)
 {
     unsigned deaths = atomic_load_explicit(&local.cache->gate->deaths, memory_order_relaxed);
 
@@ -313,28 +270,17 @@ static ap_socache_instance_t *instance_in_use(void)
 
 bool el_shmcb_is_broken(void)
 {
-    return local.cache && !instance_in_use();
+    return local.cache && !shmcb_instance();
 }
 
-/* With the lock, after its last holder died. */
-static void use_next(void)
-{
-    atomic_fetch_add(&local.cache->gate->deaths, 1);
-    el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
-    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, local.server,
-                 "elastic: ElasticCacheStore: a child ended while it used the store, which %s",
-                 instance_in_use() ? "goes on without what it had"
-                                   : "is off until the next reload");
-}
-
-/* Takes the lock: the instance, or NULL, without the lock, where nobody may use it now. */
-static ap_socache_instance_t *take(void)
+/* Takes the lock: the instance, or NULL, without the lock, if nobody may use it now. */
+static ap_socache_instance_t *shmcb_take(void)
 {
     gate_t *gate = local.cache->gate;
     ap_socache_instance_t *instance;
     bool died;
 
-    if (!instance_in_use()) {
+    if (!shmcb_instance()) {
         return NULL;
     }
     if (!el_lock_take(&gate->lock, PATIENCE, &died)) {
@@ -342,85 +288,122 @@ static ap_socache_instance_t *take(void)
         return NULL;
     }
     if (died) {
-        use_next();
+        atomic_fetch_add(&gate->deaths, 1);
+        el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, local.server,
+                     "elastic: ElasticCacheStore: a child ended while it used the store, which %s",
+                     shmcb_instance() ? "goes on without what it had"
+                                      : "is off until the next reload");
     }
-    instance = instance_in_use();
+    instance = shmcb_instance();
     if (!instance) {
-        give_lock();
+        el_lock_give(&gate->lock);
     }
     return instance;
 }
 
-/* The provider may be used by one thread at a time only, which then has the pool as well. */
-static unsigned retrieve(const entry_id_t *id, uint8_t *buffer, size_t room)
-{
-    ap_socache_instance_t *instance = take();
-    unsigned nbytes = (unsigned)room;
-    apr_status_t rv;
+/* The id by which shmcb finds an entry. */
+typedef struct {
+    uint8_t bytes[sizeof(el_name_t) + ID_LENGTHS];
+    unsigned nbytes;
+} shmcb_id_t;
 
-    if (!instance) {
-        return 0;
-    }
-    rv = local.provider->retrieve(instance, local.server, id->bytes, id->nbytes, buffer, &nbytes,
-                                  local.cache->pool);
-    give_lock();
-    return rv == APR_SUCCESS && nbytes <= room ? nbytes : 0;
+static shmcb_id_t shmcb_id(const el_name_t *name)
+{
+    shmcb_id_t id = {.nbytes = (unsigned)sizeof(*name) + name->hash[EL_NAME_HASH / 2] % ID_LENGTHS};
+
+    memcpy(id.bytes, name, sizeof(*name));
+    return id;
 }
 
-/* Its parts fill up one before the other. */
+/* The count of changes that the name belongs to. */
+static _Atomic uint32_t *shmcb_changes(const el_name_t *name)
+{
+    return el_cache_state_changes(&el_shared.block->cache, name);
+}
+
+static uint64_t shmcb_written(void)
+{
+    return atomic_load_explicit(&el_shared.block->cache.written, memory_order_relaxed);
+}
+
 bool el_shmcb_has_room(void)
 {
-    uint64_t written = atomic_load_explicit(&el_shared.block->cache.written, memory_order_relaxed);
-
-    return written < local.cache->nbytes / 2;
+    /* Its parts fill up one before the other. */
+    return shmcb_written() < local.cache->nbytes / 2;
 }
 
-/* What is asked for often must not leave because it came first: it is stored again. */
-static bool is_old(const el_entry_t *entry)
+/* Stores an entry, and counts the change of its name. */
+static bool shmcb_store(const el_name_t *name, const el_entry_t *entry)
 {
-    uint64_t written = atomic_load_explicit(&el_shared.block->cache.written, memory_order_relaxed);
+    size_t nbytes = EL_ENTRY_HEAD + entry->nbytes, room, least = shmcb_hint(local.cache->nbytes);
+    shmcb_id_t id = shmcb_id(name);
+    ap_socache_instance_t *instance;
+    el_entry_t stamped = *entry;
+    apr_status_t rv = APR_TIMEUP;
+    uint8_t *bytes;
 
-    return written - entry->written > local.cache->nbytes / 2;
+    if (entry->nbytes > local.most || !(bytes = el_pool_buffer_acquire(nbytes, &room))) {
+        return false;
+    }
+    /* An entry takes its place in shmcb's lists, at least. */
+    stamped.written = atomic_fetch_add_explicit(
+        &el_shared.block->cache.written, (nbytes > least ? nbytes : least) + ID_HINT,
+        memory_order_relaxed);
+    el_entry_write(name, &stamped, bytes);
+    instance = shmcb_take();
+    if (instance) {
+        rv = local.provider->store(instance, local.server, id.bytes, id.nbytes,
+                                   apr_time_now() + EXPIRY, bytes, (unsigned)nbytes,
+                                   local.cache->pool);
+        /* Under the lock, so that changes are counted in the order in which they are made. */
+        atomic_fetch_add(shmcb_changes(name), 1);
+        el_lock_give(&local.cache->gate->lock);
+        if (rv != APR_SUCCESS) {
+            el_stats_cache_fault(rv, "it refused an entry");
+        }
+    }
+    el_pool_buffer_release(bytes);
+    return rv == APR_SUCCESS;
 }
 
 /*
- * `entry`, copied to a buffer of the pool that takes as much memory as it needs. False where memory
- * is short, or bodies in flight may hold no more.
+ * Retrieves an entry, and copies it: to a local copy, or if that has no room, to a buffer of the
+ * pool. False if it is not there, memory is short, or bodies in flight may hold no more.
  */
-static bool find_copy(el_found_t *found, const el_entry_t *entry)
+static bool shmcb_retrieve(const el_name_t *name, uint32_t changes, el_found_t *found)
 {
-    size_t room;
-    void *buffer = el_pool_buffer_acquire(entry->nbytes, &room);
-
-    if (!buffer) {
-        return false;
-    }
-    memcpy(buffer, entry->data, entry->nbytes);
-    found->entry = *entry;
-    found->buffer = buffer;
-    found->release = el_pool_buffer_release;
-    found->entry.data = buffer;
-    return true;
-}
-
-static bool get_far(const el_name_t *name, uint32_t changes, el_found_t *found)
-{
-    size_t room = EL_ENTRY_HEAD + local.most + 1;
-    uint8_t *buffer = el_spares_take(&buffers);
-    entry_id_t id = id_of(name);
+    unsigned room = (unsigned)(EL_ENTRY_HEAD + local.most + 1), nbytes = room;
+    shmcb_id_t id = shmcb_id(name);
+    ap_socache_instance_t *instance;
+    apr_status_t rv = APR_NOTFOUND;
     el_entry_t entry;
-    unsigned nbytes;
     bool is_found = false;
+    size_t held;
+    uint8_t *buffer = el_spares_take(&buffers), *copy;
 
     buffer = buffer ? buffer : malloc(room);
     if (!buffer) {
         return false;
     }
-    nbytes = retrieve(&id, buffer, room);
-    if (nbytes > 0 && !el_entry_parse(name, buffer, nbytes, &entry)) {
+    instance = shmcb_take();
+    if (instance) {
+        rv = local.provider->retrieve(instance, local.server, id.bytes, id.nbytes, buffer, &nbytes,
+                                      local.cache->pool);
+        el_lock_give(&local.cache->gate->lock);
+    }
+    if (rv != APR_SUCCESS || nbytes > room) {
+        /* It is not there. */
+    } else if (!el_entry_parse(name, buffer, nbytes, &entry)) {
         el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
-    } else if (nbytes > 0) {
-        is_found = el_local_put(name, &entry, changes, found) || find_copy(found, &entry);
+    } else if (el_local_put(name, &entry, changes, found)) {
+        is_found = true;
+    } else if ((copy = el_pool_buffer_acquire(entry.nbytes, &held)) != NULL) {
+        memcpy(copy, entry.data, entry.nbytes);
+        found->entry = entry;
+        found->entry.data = found->buffer = copy;
+        found->release = el_pool_buffer_release;
+        is_found = true;
     }
     if (!el_spares_keep(&buffers, buffer)) {
         free(buffer);
@@ -428,89 +411,30 @@ static bool get_far(const el_name_t *name, uint32_t changes, el_found_t *found)
     return is_found;
 }
 
-static uint32_t changes_of(const el_name_t *name)
-{
-    return atomic_load(el_cache_state_changes(&el_shared.block->cache, name));
-}
-
-/* Under the lock, so that changes are counted in the order in which they come. */
-static apr_status_t store_and_count(ap_socache_instance_t *instance, const el_name_t *name,
-                                    uint8_t *bytes, size_t nbytes)
-{
-    entry_id_t id = id_of(name);
-    apr_status_t rv = local.provider->store(instance, local.server, id.bytes, id.nbytes,
-                                            apr_time_now() + EXPIRY, bytes, (unsigned)nbytes,
-                                            local.cache->pool);
-
-    atomic_fetch_add(el_cache_state_changes(&el_shared.block->cache, name), 1);
-    return rv;
-}
-
-static bool store(const el_name_t *name, uint8_t *bytes, size_t nbytes)
-{
-    ap_socache_instance_t *instance = take();
-    apr_status_t rv;
-
-    if (!instance) {
-        return false;
-    }
-    rv = store_and_count(instance, name, bytes, nbytes);
-    give_lock();
-    if (rv != APR_SUCCESS) {
-        el_stats_cache_fault(rv, "it refused an entry");
-    }
-    return rv == APR_SUCCESS;
-}
-
-/* What an entry takes of all the bytes: at least its place in shmcb's lists. */
-static uint64_t share_of(size_t nbytes)
-{
-    size_t least = object_hint(local.cache->nbytes) + ID_HINT;
-
-    return nbytes + ID_HINT > least ? nbytes + ID_HINT : least;
-}
-
-static bool put_far(const el_name_t *name, const el_entry_t *entry)
-{
-    size_t nbytes = EL_ENTRY_HEAD + entry->nbytes, room;
-    el_entry_t stamped = *entry;
-    uint8_t *bytes;
-    bool is_stored;
-
-    if (entry->nbytes > local.most || !(bytes = el_pool_buffer_acquire(nbytes, &room))) {
-        return false;
-    }
-    stamped.written = atomic_fetch_add_explicit(&el_shared.block->cache.written, share_of(nbytes),
-                                                memory_order_relaxed);
-    el_entry_write(name, &stamped, bytes);
-    is_stored = store(name, bytes, nbytes);
-    el_pool_buffer_release(bytes);
-    return is_stored;
-}
-
 bool el_shmcb_get(const el_name_t *name, el_found_t *found)
 {
-    uint32_t changes = changes_of(name);
+    uint32_t changes = atomic_load(shmcb_changes(name));
     bool is_found = el_local_get(name, (el_local_stamp_t){.now = changes}, found)
-                    || get_far(name, changes, found);
+                    || shmcb_retrieve(name, changes, found);
 
-    if (is_found && is_old(&found->entry)) {
-        put_far(name, &found->entry);
+    /* shmcb evicts in order of arrival; insert popular entries again. */
+    if (is_found && shmcb_written() - found->entry.written > local.cache->nbytes / 2) {
+        shmcb_store(name, &found->entry);
     }
     return is_found;
 }
 
-/* Whoever stores something else meanwhile is counted too, so that this copy is not used. */
 bool el_shmcb_put(const el_name_t *name, const el_entry_t *entry)
 {
-    uint32_t changes = changes_of(name);
+    uint32_t changes = atomic_load(shmcb_changes(name));
     el_entry_t copied = *entry;
-    bool is_stored = put_far(name, entry);
+    bool is_stored = shmcb_store(name, entry);
 
     if (is_stored) {
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
     }
-    copied.written = atomic_load_explicit(&el_shared.block->cache.written, memory_order_relaxed);
+    copied.written = shmcb_written();
+    /* A concurrent store bumps the count as well, and so invalidates this copy. */
     el_local_put(name, &copied, changes + is_stored, NULL);
     return is_stored;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <time.h>
 
+/* The states of a task. */
 enum {
     POSTED, /* nobody waits for it */
     AWAITED,
@@ -14,43 +15,30 @@ enum {
     LATE /* nobody waits any more */
 };
 
-#define NSEC_PER_SEC 1000000000L
+#define NSEC_PER_SEC 1000000000u
 
 static bool is_posted(const el_task_t *task)
 {
     return atomic_load(&task->state) == POSTED;
 }
 
-/* Whether a thread that is free has something to do. */
-static bool has_work(const el_workers_t *workers)
-{
-    return workers->first
-           && (!is_posted(workers->first) || workers->threads == 1
-               || workers->posted + 1 < workers->threads);
-}
-
-static el_task_t *take_first(el_workers_t *workers)
-{
-    el_task_t *task;
-
-    while (!has_work(workers)) {
-        pthread_cond_wait(&workers->work, &workers->lock);
-    }
-    task = workers->first;
-    workers->first = task->next;
-    workers->waiting--;
-    return task;
-}
-
-static void *work(void *of)
+/* A thread: takes tasks, except that of several threads one is left for calls. */
+static void *workers_run(void *of)
 {
     el_workers_t *workers = of;
 
     pthread_mutex_lock(&workers->lock);
     for (;;) {
-        el_task_t *task = take_first(workers);
-        bool posted = is_posted(task);
+        el_task_t *task = workers->first;
+        bool posted = task && is_posted(task);
 
+        if (!task
+            || (posted && workers->threads > 1 && workers->posted + 1 >= workers->threads)) {
+            pthread_cond_wait(&workers->work, &workers->lock);
+            continue;
+        }
+        workers->first = task->next;
+        workers->waiting--;
         workers->posted += posted;
         pthread_mutex_unlock(&workers->lock);
         task->run(task);
@@ -82,14 +70,14 @@ bool el_workers_start(el_workers_t *workers, unsigned threads)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&workers->done, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    while (workers->threads < threads && el_thread_start(work, workers, NULL)) {
+    while (workers->threads < threads && el_thread_start(workers_run, workers, NULL)) {
         workers->threads++;
     }
     return workers->threads > 0;
 }
 
-/* Puts the task at its place; false where too many are there. */
-static bool add(el_workers_t *workers, el_task_t *task, int state)
+/* Adds the task: calls come before posted ones. False if too many wait. */
+static bool workers_add(el_workers_t *workers, el_task_t *task, int state)
 {
     el_task_t **at = &workers->first;
 
@@ -107,8 +95,8 @@ static bool add(el_workers_t *workers, el_task_t *task, int state)
     return true;
 }
 
-/* Takes the task out of those that wait for a thread; false where one has it. */
-static bool take_out(el_workers_t *workers, const el_task_t *task)
+/* Takes the task out of those that wait for a thread; false if a thread has it. */
+static bool workers_take_out(el_workers_t *workers, const el_task_t *task)
 {
     for (el_task_t **at = &workers->first; *at; at = &(*at)->next) {
         if (*at == task) {
@@ -120,35 +108,23 @@ static bool take_out(el_workers_t *workers, const el_task_t *task)
     return false;
 }
 
-static struct timespec after(uint64_t usec)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)(usec / 1000000);
-    at.tv_nsec += (long)(usec % 1000000) * 1000;
-    if (at.tv_nsec >= NSEC_PER_SEC) {
-        at.tv_nsec -= NSEC_PER_SEC;
-        at.tv_sec++;
-    }
-    return at;
-}
-
 el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t usec)
 {
-    struct timespec end = after(usec);
+    uint64_t until = el_clock_nsec() + usec * 1000;
+    struct timespec end = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                           .tv_nsec = (long)(until % NSEC_PER_SEC)};
     el_task_end_t how = EL_TASK_REFUSED;
     bool discarded = false;
 
     pthread_mutex_lock(&workers->lock);
-    if (workers->posted < workers->threads && add(workers, task, AWAITED)) {
+    if (workers->posted < workers->threads && workers_add(workers, task, AWAITED)) {
         while (atomic_load(&task->state) == AWAITED
                && pthread_cond_timedwait(&workers->done, &workers->lock, &end) != ETIMEDOUT) {
         }
         how = atomic_load(&task->state) == DONE ? EL_TASK_DONE : EL_TASK_LATE;
         if (how == EL_TASK_LATE) {
             atomic_store(&task->state, LATE);
-            discarded = take_out(workers, task);
+            discarded = workers_take_out(workers, task);
         }
     }
     pthread_mutex_unlock(&workers->lock);
@@ -163,7 +139,7 @@ bool el_workers_post(el_workers_t *workers, el_task_t *task)
     bool added;
 
     pthread_mutex_lock(&workers->lock);
-    added = add(workers, task, POSTED);
+    added = workers_add(workers, task, POSTED);
     pthread_mutex_unlock(&workers->lock);
     return added;
 }

@@ -1,9 +1,8 @@
-#define _XOPEN_SOURCE 700 /* openat(), utimensat() */
+#define _XOPEN_SOURCE 700 /* openat(), utimensat(), fdopendir() */
 
 #include "httpd/dictionary/folder.h"
 
-#include "httpd/dictionary/sweep.h"
-
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -15,24 +14,46 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A use is noted where none was within so many seconds: dictionaries live for days. */
-#define USE_NOTED 3600
+/* Hexadecimal digits of a hash, which are the name of a dictionary. */
+#define HASH_DIGITS ((size_t)EL_FOLDER_NAME_ROOM - 1)
 
-/* Bytes of the random part of a name under which a file is written: no two are ever the same. */
+/* An entry's name goes on with a dot and so many digits of the SHA-256 of an origin. */
+#define ORIGIN_DIGITS 16
+#define ENTRY_NAME_ROOM (HASH_DIGITS + 1 + ORIGIN_DIGITS + 1)
+
+/*
+ * A file that is being written has this name, and digits of random bytes: no hash begins like this,
+ * and no two are the same. Numbers of processes would not do: containers may share the folder.
+ */
+#define UNFINISHED ".new-"
 #define UNFINISHED_RANDOM 16
+
+/* Seconds after which nobody still writes a file, or is between writing two. */
+#define FINISHED_BY 600
+
+/* A file counts as a multiple of so many bytes: most file systems give it that. */
+#define BLOCK 4096
+
+/* A sweep leaves this of `most`: an eighth is room for the next dictionaries. */
+#define SWEPT(most) ((most) / 8 * 7)
+
+/* A use is noted once in so many seconds: dictionaries live for days. */
+#define USE_NOTED 3600
 
 /* Bytes of all entries of one dictionary and origin. */
 #define ENTRIES_NBYTES (EL_FOLDER_ENTRIES * EL_DICTIONARY_TEXT_MOST)
 
-/* Entries are written again where they last a quarter longer: not at each request. */
+/* Entries are written again if they last a quarter longer, not at each request. */
 #define IS_LONGER(new, old, now) ((new) > (old) && ((new) - (old)) * 4 > (new) - (now))
+
+/* --- names */
 
 bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY_HASH])
 {
     return EVP_Digest(bytes, nbytes, hash, NULL, EVP_sha256(), NULL) == 1;
 }
 
-static void write_digits(const uint8_t *bytes, size_t digits, char *text)
+static void folder_digits(const uint8_t *bytes, size_t digits, char *text)
 {
     for (size_t i = 0; i < digits; i++) {
         text[i] = "0123456789abcdef"[bytes[i / 2] >> (i % 2 ? 0 : 4) & 0xf];
@@ -42,35 +63,302 @@ static void write_digits(const uint8_t *bytes, size_t digits, char *text)
 
 void el_folder_name(const uint8_t hash[EL_DICTIONARY_HASH], char name[EL_FOLDER_NAME_ROOM])
 {
-    write_digits(hash, EL_HASH_DIGITS, name);
+    folder_digits(hash, HASH_DIGITS, name);
 }
 
-static bool name_entry(const uint8_t hash[EL_DICTIONARY_HASH], const char *origin, char *name)
+static bool folder_entry_name(const uint8_t hash[EL_DICTIONARY_HASH], const char *origin,
+                              char name[ENTRY_NAME_ROOM])
 {
     uint8_t of_origin[EL_DICTIONARY_HASH];
 
-    el_folder_name(hash, name);
-    name[EL_HASH_DIGITS] = '.';
     if (!el_folder_hash(origin, strlen(origin), of_origin)) {
         return false;
     }
-    write_digits(of_origin, EL_ORIGIN_DIGITS, name + EL_HASH_DIGITS + 1);
+    el_folder_name(hash, name);
+    name[HASH_DIGITS] = '.';
+    folder_digits(of_origin, ORIGIN_DIGITS, name + HASH_DIGITS + 1);
     return true;
 }
+
+/* --- files */
+
+/* Writes a file under another name, and renames it; errno is that of the step that failed. */
+static bool folder_write(const el_folder_t *folder, const char *name, const char *bytes,
+                         size_t nbytes)
+{
+    char unfinished[sizeof(UNFINISHED) + 2 * UNFINISHED_RANDOM] = UNFINISHED;
+    uint8_t random[UNFINISHED_RANDOM];
+    int fd, error = 0;
+
+    if (RAND_bytes(random, (int)sizeof(random)) != 1) {
+        return false;
+    }
+    folder_digits(random, 2 * sizeof(random), unfinished + strlen(UNFINISHED));
+    fd = openat(folder->fd, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return false;
+    }
+    while (nbytes > 0 && !error) {
+        ssize_t written = write(fd, bytes, nbytes);
+
+        error = written < 0 && errno != EINTR ? errno : 0;
+        bytes += written > 0 ? written : 0;
+        nbytes -= written > 0 ? (size_t)written : 0;
+    }
+    if (close(fd) == 0 && !error && renameat(folder->fd, unfinished, folder->fd, name) == 0) {
+        return true;
+    }
+    error = error ? error : errno;
+    unlinkat(folder->fd, unfinished, 0);
+    errno = error;
+    return false;
+}
+
+/*
+ * Reads a regular file of at most `most` bytes, and says in `*size` how many it has. The caller
+ * frees the result. NULL if it is not there, is larger, or could not be read to its end.
+ */
+static uint8_t *folder_read(const el_folder_t *folder, const char *name, size_t most, size_t *size)
+{
+    /* O_NONBLOCK: nobody waits for a pipe of that name. */
+    int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    uint8_t *bytes = NULL;
+    struct stat info;
+    size_t nbytes = 0;
+    ssize_t n = 1;
+
+    *size = 0;
+    if (fd < 0) {
+        return NULL;
+    }
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        *size = (size_t)info.st_size;
+        bytes = *size <= most ? malloc(*size + 1) : NULL;
+    } else {
+        errno = EINVAL;
+    }
+    while (bytes && nbytes < *size && n != 0) {
+        n = read(fd, bytes + nbytes, *size - nbytes);
+        if (n < 0 && errno != EINTR) {
+            break;
+        }
+        nbytes += n > 0 ? (size_t)n : 0;
+    }
+    close(fd);
+    if (nbytes < *size) {
+        free(bytes);
+        bytes = NULL;
+    }
+    return bytes;
+}
+
+/* Notes that the dictionary is used. */
+static void folder_touch(const el_folder_t *folder, const char *name)
+{
+    struct stat info;
+
+    if (fstatat(folder->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0
+        && info.st_mtime + USE_NOTED < time(NULL)) {
+        utimensat(folder->fd, name, NULL, AT_SYMLINK_NOFOLLOW);
+    }
+}
+
+/* Reads all entries of the dictionary for `origin`; NULL if there are none. */
+static char *folder_entries(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
+                            const char *origin, size_t *len)
+{
+    char name[ENTRY_NAME_ROOM];
+
+    *len = 0;
+    return folder_entry_name(hash, origin, name)
+               ? (char *)folder_read(folder, name, ENTRIES_NBYTES, len)
+               : NULL;
+}
+
+/* --- removing the dictionaries that were not used for longest */
+
+/* A dictionary that a sweep has found. */
+typedef struct {
+    char name[EL_FOLDER_NAME_ROOM];
+    struct timespec used;
+    uint64_t nbytes; /* with its entries */
+} sweep_item_t;
+
+typedef struct {
+    int fd; /* of the folder */
+    sweep_item_t *items;
+    size_t count, room;
+    uint64_t total;
+    time_t now;
+    bool failed;
+} sweep_t;
+
+static int sweep_by_name(const void *a, const void *b)
+{
+    return strcmp(((const sweep_item_t *)a)->name, ((const sweep_item_t *)b)->name);
+}
+
+static int sweep_by_use(const void *a, const void *b)
+{
+    const struct timespec *one = &((const sweep_item_t *)a)->used;
+    const struct timespec *other = &((const sweep_item_t *)b)->used;
+
+    if (one->tv_sec != other->tv_sec) {
+        return one->tv_sec < other->tv_sec ? -1 : 1;
+    }
+    return one->tv_nsec < other->tv_nsec ? -1 : one->tv_nsec > other->tv_nsec;
+}
+
+static uint64_t sweep_blocks(const struct stat *info)
+{
+    return ((uint64_t)info->st_size + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+/* Lists a dictionary, and removes a file that was never finished. */
+static void sweep_list(sweep_t *sweep, const char *name, const struct stat *info)
+{
+    sweep_item_t *item;
+
+    if (strlen(name) != HASH_DIGITS || strspn(name, "0123456789abcdef") != HASH_DIGITS) {
+        if (strncmp(name, UNFINISHED, strlen(UNFINISHED)) == 0
+            && info->st_mtime + FINISHED_BY < sweep->now) {
+            unlinkat(sweep->fd, name, 0);
+        }
+        return;
+    }
+    if (sweep->count == sweep->room) {
+        size_t room = sweep->room ? sweep->room * 2 : 64;
+        sweep_item_t *items = realloc(sweep->items, room * sizeof(*items));
+
+        if (!items) {
+            sweep->failed = true;
+            return;
+        }
+        sweep->items = items;
+        sweep->room = room;
+    }
+    item = &sweep->items[sweep->count++];
+    *item = (sweep_item_t){.used = info->st_mtim, .nbytes = sweep_blocks(info)};
+    memcpy(item->name, name, sizeof(item->name));
+    sweep->total += item->nbytes;
+}
+
+/* The listed dictionary of an entry; NULL if it has none. `*is_entry`: the file is an entry. */
+static sweep_item_t *sweep_owner(const sweep_t *sweep, const char *name, bool *is_entry)
+{
+    sweep_item_t key;
+
+    *is_entry = strlen(name) == ENTRY_NAME_ROOM - 1 && name[HASH_DIGITS] == '.';
+    if (!*is_entry || sweep->count == 0) {
+        return NULL;
+    }
+    memcpy(key.name, name, HASH_DIGITS);
+    key.name[HASH_DIGITS] = '\0';
+    return bsearch(&key, sweep->items, sweep->count, sizeof(key), sweep_by_name);
+}
+
+/* Counts an entry with its dictionary, and removes one whose dictionary is gone. */
+static void sweep_count(sweep_t *sweep, const char *name, const struct stat *info)
+{
+    bool is_entry;
+    sweep_item_t *owner = sweep_owner(sweep, name, &is_entry);
+
+    if (owner) {
+        owner->nbytes += sweep_blocks(info);
+        sweep->total += sweep_blocks(info);
+    } else if (is_entry && info->st_mtime + FINISHED_BY < sweep->now) {
+        unlinkat(sweep->fd, name, 0);
+    }
+}
+
+/* Removes an entry of a listed dictionary. */
+static void sweep_remove(sweep_t *sweep, const char *name, const struct stat *info)
+{
+    bool is_entry;
+
+    (void)info;
+    if (sweep_owner(sweep, name, &is_entry)) {
+        unlinkat(sweep->fd, name, 0);
+    }
+}
+
+/* Calls `see` for each regular file of the folder. */
+static void sweep_walk(sweep_t *sweep, void (*see)(sweep_t *, const char *, const struct stat *))
+{
+    int fd = openat(sweep->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *file;
+    struct stat info;
+
+    if (!dir) {
+        sweep->failed = true;
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
+    while (!sweep->failed && (file = readdir(dir)) != NULL) {
+        if (fstatat(fd, file->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)) {
+            see(sweep, file->d_name, &info);
+        }
+    }
+    closedir(dir);
+}
+
+static void sweep_sort(sweep_t *sweep, int (*order)(const void *, const void *))
+{
+    if (sweep->count > 0) {
+        qsort(sweep->items, sweep->count, sizeof(*sweep->items), order);
+    }
+}
+
+/* Leaves at most folder->most bytes, in whole blocks. Any process may do so at the same time. */
+static void folder_sweep(const el_folder_t *folder)
+{
+    sweep_t sweep = {.fd = folder->fd, .now = time(NULL)};
+
+    sweep_walk(&sweep, sweep_list);
+    sweep_sort(&sweep, sweep_by_name);
+    sweep_walk(&sweep, sweep_count);
+    if (!sweep.failed && sweep.total > folder->most) {
+        size_t gone = 0;
+
+        sweep_sort(&sweep, sweep_by_use);
+        for (; gone < sweep.count && sweep.total > SWEPT(folder->most); gone++) {
+            unlinkat(sweep.fd, sweep.items[gone].name, 0);
+            sweep.total -= sweep.items[gone].nbytes;
+        }
+        /* Only the removed ones stay listed, to find their entries. */
+        sweep.count = gone;
+        sweep_sort(&sweep, sweep_by_name);
+        sweep_walk(&sweep, sweep_remove);
+    }
+    free(sweep.items);
+}
+
+/* --- the folder */
 
 bool el_folder_open(el_folder_t *folder, const char *path, uint64_t most)
 {
     folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     folder->most = most;
-    /* The first dictionary of a process looks at what is there. */
+    /* So the first dictionary of a process sweeps. */
     atomic_init(&folder->added, most);
     return folder->fd >= 0;
 }
 
+void el_folder_close(el_folder_t *folder)
+{
+    if (folder->fd >= 0) {
+        close(folder->fd);
+    }
+    folder->fd = -1;
+}
+
 size_t el_folder_file_most(const el_folder_t *folder)
 {
-    /* With its entry, and what the blocks of both are rounded up by, it stays after a sweep. */
-    uint64_t room = EL_SWEPT(folder->most) - 2 * EL_SWEEP_BLOCK;
+    /* With its entry, and both rounded up to blocks, it stays after a sweep. */
+    uint64_t room = SWEPT(folder->most) - 2 * BLOCK;
 
     return room < EL_FOLDER_FILE_MOST ? (size_t)room : EL_FOLDER_FILE_MOST;
 }
@@ -87,233 +375,89 @@ bool el_folder_may_write(const el_folder_t *folder, unsigned user, unsigned grou
     return (info.st_mode & needed) == needed;
 }
 
-void el_folder_close(el_folder_t *folder)
-{
-    if (folder->fd >= 0) {
-        close(folder->fd);
-    }
-    folder->fd = -1;
-}
-
-static bool write_all(int fd, const char *bytes, size_t nbytes)
-{
-    while (nbytes > 0) {
-        ssize_t written = write(fd, bytes, nbytes);
-
-        if (written < 0 && errno != EINTR) {
-            return false;
-        }
-        bytes += written > 0 ? written : 0;
-        nbytes -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
-/*
- * Writes a file under another name, and renames it; errno is that of what failed. The name is
- * random: other containers that share the folder have processes of the same number.
- */
-static bool write_file(const el_folder_t *folder, const char *name, const void *bytes,
-                       size_t nbytes)
-{
-    char unfinished[sizeof(EL_UNFINISHED) + 2 * UNFINISHED_RANDOM] = EL_UNFINISHED;
-    uint8_t random[UNFINISHED_RANDOM];
-    bool good;
-    int fd, error;
-
-    if (RAND_bytes(random, (int)sizeof(random)) != 1) {
-        return false;
-    }
-    write_digits(random, 2 * sizeof(random), unfinished + strlen(EL_UNFINISHED));
-    fd = openat(folder->fd, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return false;
-    }
-    good = write_all(fd, bytes, nbytes);
-    error = errno;
-    if (close(fd) == 0 && good && renameat(folder->fd, unfinished, folder->fd, name) == 0) {
-        return true;
-    }
-    error = good ? errno : error;
-    unlinkat(folder->fd, unfinished, 0);
-    errno = error;
-    return false;
-}
-
-/* Opens a regular file; nobody waits for a pipe of that name. */
-static int open_file(const el_folder_t *folder, const char *name, struct stat *info)
-{
-    int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-
-    if (fd >= 0 && (fstat(fd, info) != 0 || !S_ISREG(info->st_mode))) {
-        close(fd);
-        errno = EINVAL;
-        fd = -1;
-    }
-    return fd;
-}
-
-/* As much as is there, up to `most`. */
-static size_t read_all(int fd, char *bytes, size_t most)
-{
-    size_t nbytes = 0;
-
-    while (nbytes < most) {
-        ssize_t n = read(fd, bytes + nbytes, most - nbytes);
-
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            break;
-        }
-        nbytes += n > 0 ? (size_t)n : 0;
-    }
-    return nbytes;
-}
-
-/* The text of all entries of the dictionary for `origin`; NULL where there is none. */
-static char *read_entries(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
-                          const char *origin, size_t *len)
-{
-    char name[EL_ENTRY_NAME_ROOM], *text = NULL;
-    struct stat info;
-    int fd;
-
-    if (!name_entry(hash, origin, name)) {
-        return NULL;
-    }
-    fd = open_file(folder, name, &info);
-    if (fd < 0) {
-        return NULL;
-    }
-    if (info.st_size > 0 && info.st_size <= ENTRIES_NBYTES) {
-        text = malloc((size_t)info.st_size);
-        *len = text ? read_all(fd, text, (size_t)info.st_size) : 0;
-    }
-    close(fd);
-    return text;
-}
-
-/* Notes that the dictionary is used. */
-static void touch(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH])
-{
-    char name[EL_FOLDER_NAME_ROOM];
-    struct stat info;
-
-    el_folder_name(hash, name);
-    if (fstatat(folder->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0
-        && info.st_mtime + USE_NOTED < time(NULL)) {
-        utimensat(folder->fd, name, NULL, AT_SYMLINK_NOFOLLOW);
-    }
-}
-
 el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
                                       const uint8_t hash[EL_DICTIONARY_HASH],
                                       const el_dictionary_request_t *request,
                                       el_dictionary_entry_t *entry)
 {
     el_dictionary_reason_t reason = EL_DICTIONARY_UNKNOWN;
-    size_t len = 0, taken;
-    char *text = read_entries(folder, hash, request->origin, &len);
+    char name[EL_FOLDER_NAME_ROOM];
+    size_t len, taken;
+    char *text = folder_entries(folder, hash, request->origin, &len);
 
-    for (size_t at = 0; at < len && reason != EL_DICTIONARY_USED; at += taken) {
+    for (size_t at = 0; text && at < len && reason != EL_DICTIONARY_USED; at += taken) {
         el_dictionary_reason_t fits;
 
         taken = el_dictionary_entry_parse(text + at, len - at, entry);
         if (taken == 0) {
             break;
         }
-        /* Few digits of the origin are in the file's name: it may be another's. */
+        /* The file's name has few digits of the origin: the entry may be another's. */
         fits = el_dictionary_entry_fits(entry, request);
         reason = fits == EL_DICTIONARY_USED || fits > reason ? fits : reason;
     }
     free(text);
     if (reason == EL_DICTIONARY_USED) {
-        touch(folder, hash);
+        el_folder_name(hash, name);
+        folder_touch(folder, name);
     }
     return reason;
 }
 
-/* An entry in the text of several. */
+/* An entry within the text of several. */
 typedef struct {
     const char *text;
     size_t len;
     uint64_t expires;
-} written_t;
-
-/* Entries that stay beside a new one: what ends last. */
-typedef struct {
-    written_t entries[EL_FOLDER_ENTRIES - 1];
-    size_t count;
-} others_t;
-
-static void add_other(others_t *others, written_t entry)
-{
-    written_t *first = others->entries;
-
-    if (others->count < EL_FOLDER_ENTRIES - 1) {
-        others->entries[others->count++] = entry;
-        return;
-    }
-    for (size_t i = 1; i < others->count; i++) {
-        first = others->entries[i].expires < first->expires ? &others->entries[i] : first;
-    }
-    *first = entry.expires > first->expires ? entry : *first;
-}
+} folder_entry_t;
 
 /*
- * The others of `len` bytes of text; false where they have what says the same, and lasts as long.
+ * Writes `entry` and those others of the text that are for other requests, of which the ones that
+ * end last stay. Writes nothing if the text has an entry that says the same and lasts as long.
  */
-static bool find_others(const char *text, size_t len, const el_dictionary_entry_t *entry,
-                        others_t *others)
+static bool folder_put_entry(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
+                             const el_dictionary_entry_t *entry, const char *before, size_t len)
 {
+    folder_entry_t others[EL_FOLDER_ENTRIES - 1];
     uint64_t now = (uint64_t)time(NULL);
+    char name[ENTRY_NAME_ROOM], *text;
     el_dictionary_entry_t one;
-    size_t taken;
-
-    others->count = 0;
-    for (size_t at = 0;
-         at < len && (taken = el_dictionary_entry_parse(text + at, len - at, &one)) > 0;
-         at += taken) {
-        if (el_dictionary_entry_same(&one, entry)) {
-            if (!IS_LONGER(entry->expires, one.expires, now)) {
-                return false;
-            }
-        } else if (strcmp(one.origin, entry->origin) == 0 && one.expires > now) {
-            add_other(others, (written_t){text + at, taken, one.expires});
-        }
-    }
-    return true;
-}
-
-static bool write_entries(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
-                          const el_dictionary_entry_t *entry, const others_t *others)
-{
-    char name[EL_ENTRY_NAME_ROOM], *text = malloc(ENTRIES_NBYTES);
-    size_t len;
+    size_t count = 0, taken;
     bool good;
 
+    for (size_t at = 0;
+         at < len && (taken = el_dictionary_entry_parse(before + at, len - at, &one)) > 0;
+         at += taken) {
+        folder_entry_t other = {before + at, taken, one.expires};
+
+        if (el_dictionary_entry_same(&one, entry)) {
+            if (!IS_LONGER(entry->expires, one.expires, now)) {
+                return true;
+            }
+        } else if (strcmp(one.origin, entry->origin) == 0 && one.expires > now) {
+            if (count < EL_FOLDER_ENTRIES - 1) {
+                others[count++] = other;
+            } else {
+                folder_entry_t *first = others;
+
+                for (size_t i = 1; i < count; i++) {
+                    first = others[i].expires < first->expires ? &others[i] : first;
+                }
+                *first = other.expires > first->expires ? other : *first;
+            }
+        }
+    }
+    text = malloc(ENTRIES_NBYTES);
     if (!text) {
         return false;
     }
     len = el_dictionary_entry_write(entry, text);
-    for (size_t i = 0; i < others->count; i++) {
-        memcpy(text + len, others->entries[i].text, others->entries[i].len);
-        len += others->entries[i].len;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(text + len, others[i].text, others[i].len);
+        len += others[i].len;
     }
-    atomic_fetch_add(&folder->added, EL_SWEEP_BLOCK);
-    good = name_entry(hash, entry->origin, name) && write_file(folder, name, text, len);
-    free(text);
-    return good;
-}
-
-static bool put_entry(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
-                      const el_dictionary_entry_t *entry)
-{
-    others_t others;
-    size_t len = 0;
-    char *text = read_entries(folder, hash, entry->origin, &len);
-    bool good = !find_others(text, len, entry, &others)
-                || write_entries(folder, hash, entry, &others);
-
+    atomic_fetch_add(&folder->added, BLOCK);
+    good = folder_entry_name(hash, entry->origin, name) && folder_write(folder, name, text, len);
     free(text);
     return good;
 }
@@ -321,8 +465,10 @@ static bool put_entry(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH
 bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], const void *bytes,
                    size_t nbytes, const el_dictionary_entry_t *entry)
 {
-    char name[EL_FOLDER_NAME_ROOM];
+    char name[EL_FOLDER_NAME_ROOM], *text;
     struct stat info;
+    size_t len;
+    bool good;
 
     if (nbytes == 0 || nbytes > el_folder_file_most(folder)) {
         errno = EFBIG;
@@ -331,48 +477,41 @@ bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], 
     el_folder_name(hash, name);
     if (fstatat(folder->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)
         && (uint64_t)info.st_size == nbytes) {
-        touch(folder, hash);
+        folder_touch(folder, name);
     } else {
-        if (!write_file(folder, name, bytes, nbytes)) {
+        if (!folder_write(folder, name, bytes, nbytes)) {
             return false;
         }
-        atomic_fetch_add(&folder->added, nbytes + EL_SWEEP_BLOCK);
+        atomic_fetch_add(&folder->added, nbytes + BLOCK);
     }
-    if (!put_entry(folder, hash, entry)) {
-        return false;
-    }
-    if (atomic_load(&folder->added) > folder->most - EL_SWEPT(folder->most)) {
+    text = folder_entries(folder, hash, entry->origin, &len);
+    good = folder_put_entry(folder, hash, entry, text, text ? len : 0);
+    free(text);
+    if (good && atomic_load(&folder->added) > folder->most - SWEPT(folder->most)) {
         atomic_store(&folder->added, 0);
-        el_sweep(folder->fd, folder->most);
+        folder_sweep(folder);
     }
-    return true;
+    return good;
 }
 
 uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                         size_t *nbytes, bool *damaged)
 {
-    uint8_t found[EL_DICTIONARY_HASH], *bytes = NULL;
+    uint8_t found[EL_DICTIONARY_HASH], *bytes;
     char name[EL_FOLDER_NAME_ROOM];
-    struct stat info;
-    size_t size;
-    int fd;
 
-    *damaged = false;
     el_folder_name(hash, name);
-    fd = open_file(folder, name, &info);
-    if (fd < 0) {
-        return NULL;
+    bytes = folder_read(folder, name, EL_FOLDER_FILE_MOST, nbytes);
+    /* A file that could not be read may be good; one that is too large cannot. */
+    *damaged = bytes ? *nbytes == 0 : *nbytes > EL_FOLDER_FILE_MOST;
+    if (bytes && *nbytes > 0) {
+        if (!el_folder_hash(bytes, *nbytes, found)) {
+            free(bytes);
+            return NULL;
+        }
+        *damaged = memcmp(found, hash, EL_DICTIONARY_HASH) != 0;
     }
-    size = info.st_size > EL_FOLDER_FILE_MOST ? 0 : (size_t)info.st_size;
-    bytes = malloc(size + 1);
-    *nbytes = bytes ? read_all(fd, (char *)bytes, size) : 0;
-    close(fd);
-    if (!bytes || (*nbytes > 0 && !el_folder_hash(bytes, *nbytes, found))) {
-        free(bytes);
-        return NULL;
-    }
-    if (*nbytes == 0 || *nbytes < size || memcmp(found, hash, EL_DICTIONARY_HASH) != 0) {
-        *damaged = true;
+    if (*damaged) {
         unlinkat(folder->fd, name, 0); /* its entries go with the next sweep */
         free(bytes);
         return NULL;

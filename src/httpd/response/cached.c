@@ -1,6 +1,6 @@
 #include "httpd/response/cached.h"
 
-#include "httpd/cache/store.h"
+#include "httpd/cache/cache.h"
 #include "httpd/shared/costs.h"
 
 #include "engines/engines.h"
@@ -334,7 +334,7 @@ static bool has_its_name(const el_cached_t *cached)
 
 void el_cached_leave(el_response_t *response)
 {
-    el_waiters_leave(&response->cached.waiters);
+    el_waiters_leave(&response->cached.waiters, false);
 }
 
 /* False where it is too large, or no smaller than the body. */
@@ -357,7 +357,7 @@ void el_cached_store(el_response_t *response)
 
     cached->waiters.vain = !may_keep_made(used);
     if (cached->waiters.vain
-        || !(cached->again || el_waiters_leave_unless_awaited(&cached->waiters))
+        || !(cached->again || el_waiters_leave(&cached->waiters, true))
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
         || entry.nbytes != used->out || !has_its_name(cached)) {

@@ -2,7 +2,7 @@
 
 #include "httpd/cache/backends.h"
 #include "httpd/config/config.h"
-#include "httpd/dictionary/site.h"
+#include "httpd/dictionary/dictionary.h"
 #include "httpd/shared/costs.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"

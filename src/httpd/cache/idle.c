@@ -1,6 +1,6 @@
-#include "httpd/cache/improver.h"
+#include "httpd/cache/idle.h"
 
-#include "httpd/cache/store.h"
+#include "httpd/cache/cache.h"
 #include "httpd/shared/costs.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/tick.h"
@@ -19,15 +19,15 @@ EL_USE_LOG;
 
 /*
  * Nanoseconds that one call may be expected to take. brotli's highest level takes 130 ms for 120
- * KB; what is larger gets a lower one.
+ * KB; larger bodies get a lower one.
  */
 #define CALL_MOST 200000000.
 
 typedef enum { JOB_FREE, JOB_AT_WORK, JOB_DONE } job_state_t;
 
 /*
- * Static: the thread may outlive all pools. While a job is at work, its fields are the thread's;
- * everything else is the timer thread's.
+ * Static: the thread may outlive all pools. While a job is at work, its fields are the idle
+ * thread's; everything else is the timer thread's.
  */
 static struct {
     server_rec *server;
@@ -42,13 +42,13 @@ static struct {
         int level;         /* as users count levels */
         uint64_t began;    /* ns of the thread's CPU time */
         uint64_t expected; /* ns */
-        uint8_t *made;     /* of the pool; NULL where that failed */
+        uint8_t *made;     /* of the pool; NULL if encoding failed */
         size_t nbytes;
     } job;
 } improver;
 
 /* On the idle thread. */
-static void work(void)
+static void idle_work(void)
 {
     const el_entry_t *entry = &improver.job.found.entry;
     el_encoded_t body = {entry->coding, entry->data, entry->nbytes, (size_t)entry->in};
@@ -57,98 +57,78 @@ static void work(void)
     atomic_store(&improver.job.state, JOB_DONE);
 }
 
-/* Counts the CPU time that the thread has used since the last call. */
-static void account(void)
-{
-    uint64_t used = el_idle_thread_cpu_nsec();
-
-    if (used > improver.counted) {
-        el_shared_count(EL_COUNT_IMPROVED_NSEC, used - improver.counted);
-        improver.counted = used;
-    }
-}
-
 /* µs of the clock in which `nsec` of CPU time are the share that ElasticIdle allows. */
-static uint64_t time_for(uint64_t nsec)
+static uint64_t idle_time_for(uint64_t nsec)
 {
     return (uint64_t)((double)nsec / 1000 / (el_tick_cpus() * el_shared.config.idle));
 }
 
-/* What became smaller takes the place of what it was made of. */
-static void store_made(void)
+/*
+ * Ends a job: a smaller encoding is stored. The next job waits until this one's CPU time is the
+ * share of the time that has passed.
+ */
+static void idle_finish(uint64_t used)
 {
     const el_entry_t *old = &improver.job.found.entry;
-    el_entry_t entry = {
-        .coding = improver.job.plan.engine->coding, .level = improver.job.level, .in = old->in,
-        .data = improver.job.made, .nbytes = improver.job.nbytes,
-        .gained = old->gained + (uint32_t)(old->nbytes - improver.job.nbytes),
-    };
 
-    apr_cpystrn(entry.engine, improver.job.plan.engine->name, sizeof(entry.engine));
-    if (el_store_put(&improver.job.name, &entry, false)) {
-        el_shared_count(EL_COUNT_IMPROVED, 1);
-    }
-}
+    if (improver.job.made && improver.job.nbytes < old->nbytes) {
+        el_entry_t entry = {
+            .coding = improver.job.plan.engine->coding, .level = improver.job.level, .in = old->in,
+            .data = improver.job.made, .nbytes = improver.job.nbytes,
+            .gained = old->gained + (uint32_t)(old->nbytes - improver.job.nbytes),
+        };
 
-/* A job is done: the next one waits for as long as this one's CPU time takes to be the share. */
-static void finish(void)
-{
-    uint64_t used = el_idle_thread_cpu_nsec() - improver.job.began;
-
-    if (improver.job.made && improver.job.nbytes < improver.job.found.entry.nbytes) {
-        store_made();
+        apr_cpystrn(entry.engine, improver.job.plan.engine->name, sizeof(entry.engine));
+        if (el_store_put(&improver.job.name, &entry, false)) {
+            el_shared_count(EL_COUNT_IMPROVED, 1);
+        }
     }
     atomic_fetch_add(&el_shared.block->improve_at,
-                     time_for(used) - time_for(improver.job.expected)); /* may be less than 0 */
+                     idle_time_for(used - improver.job.began)
+                         - idle_time_for(improver.job.expected)); /* may be less than 0 */
     el_pool_buffer_release(improver.job.made);
     el_found_release(&improver.job.found);
     atomic_store(&improver.job.state, JOB_FREE);
 }
 
-static el_setup_t setup_of(const el_name_t *name, int level, uint64_t nbytes)
+/*
+ * Makes a job of a popular encoding. False if the store has lost it, or has the result already:
+ * several kinds of clients share it.
+ */
+static bool idle_prepare(const el_popular_item_t *item)
 {
-    return (el_setup_t){
-        .level = level, .window_bits = name->window_bits, .mem_level = name->mem_level,
-        .block_bits = name->block_bits, .size_hint = nbytes,
-    };
-}
-
-/* Whether the store has it at `level` already: others share what was made for some. */
-static bool is_there(const el_name_t *name, int level)
-{
+    el_coding_t coding = (el_coding_t)item->coding;
     el_found_t *found = &improver.job.found;
-    bool good = el_store_get(name, found) && found->entry.level >= level;
+    el_setup_t setup = {
+        .level = item->level, .window_bits = item->name.window_bits,
+        .mem_level = item->name.mem_level, .block_bits = item->name.block_bits,
+        .size_hint = item->nbytes,
+    };
+    bool is_done;
 
-    el_found_release(found);
-    return good;
-}
-
-/* Makes a job of what is asked for often; false where that is gone, or is as good already. */
-static bool prepare(const el_popular_item_t *item)
-{
-    el_setup_t setup = setup_of(&item->name, item->level, item->nbytes);
-
+    /* A target may have any level, though the encoding that it is made of had a pinned one. */
     improver.job.name = item->name;
     improver.job.name.coding = item->coding;
+    improver.job.name.pinned = EL_NAME_ADAPTIVE;
     improver.job.made = NULL;
-    improver.job.found.waited = 0;
-    if (is_there(&improver.job.name, item->level)
-        || !el_store_get(&item->name, &improver.job.found)) {
+    found->waited = 0;
+    is_done = el_store_get(&improver.job.name, found) && found->entry.level >= item->level;
+    el_found_release(found);
+    if (is_done || !el_store_get(&item->name, found)) {
         return false;
     }
     improver.job.level = item->level;
-    improver.job.plan = el_engine_plan((el_coding_t)item->coding, &setup, true);
+    improver.job.plan = el_engine_plan(coding, &setup, true);
     improver.job.expected =
-        (uint64_t)((double)el_costs_expect((el_coding_t)item->coding, &setup, true).nsec
-                   * item->nbytes / 1024);
+        (uint64_t)((double)el_costs_expect(coding, &setup, true).nsec * item->nbytes / 1024);
     return true;
 }
 
-/* The first time, starts the thread. */
-static bool has_thread(void)
+/* Starts the thread at the first call. False if there is none. */
+static bool idle_has_thread(void)
 {
     if (!improver.started && !improver.broken) {
-        improver.started = el_code_keep(&improver) && el_idle_thread_start(work);
+        improver.started = el_code_keep(&improver) && el_idle_thread_start(idle_work);
         improver.broken = !improver.started;
         if (improver.broken) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, errno, improver.server,
@@ -160,39 +140,36 @@ static bool has_thread(void)
 }
 
 /*
- * Whether CPU time is spare: the load is below the threshold under which effort goes up, and what
- * was used last is no more than the share. EL_STATE_NO_LOAD is more than any threshold.
+ * On the timer's thread. Only the process that samples the load, `samples`, begins jobs, while CPU
+ * time is spare: the load is below the threshold under which effort goes up, and the last job took
+ * no more than the share. EL_STATE_NO_LOAD is more than any threshold.
  */
-static bool is_spare(uint64_t now)
+static void idle_tick(uint64_t now, bool samples)
 {
-    double load = (double)atomic_load(&el_shared.block->state.load_ppm) / EL_PPM;
-
-    return load < el_shared.config.control.low && now >= atomic_load(&el_shared.block->improve_at);
-}
-
-/*
- * On the timer's thread; `samples` where this process is the one that samples the load: it alone
- * begins jobs.
- */
-static void improve(uint64_t now, bool samples)
-{
+    uint64_t used = el_idle_thread_cpu_nsec();
     el_popular_item_t item;
 
-    account();
-    if (atomic_load(&improver.job.state) == JOB_DONE) {
-        finish();
+    if (used > improver.counted) {
+        el_shared_count(EL_COUNT_IMPROVED_NSEC, used - improver.counted);
+        improver.counted = used;
     }
-    if (samples && atomic_load(&improver.job.state) == JOB_FREE && is_spare(now)
+    if (atomic_load(&improver.job.state) == JOB_DONE) {
+        idle_finish(el_idle_thread_cpu_nsec());
+    }
+    if (samples && atomic_load(&improver.job.state) == JOB_FREE
+        && (double)atomic_load(&el_shared.block->state.load_ppm) / EL_PPM
+               < el_shared.config.control.low
+        && now >= atomic_load(&el_shared.block->improve_at)
         && el_popular_take(&el_shared.block->popular, (uint32_t)(now / 1000000), &item)
-        && has_thread() && prepare(&item)) {
+        && idle_has_thread() && idle_prepare(&item)) {
         improver.job.began = el_idle_thread_cpu_nsec();
-        atomic_store(&el_shared.block->improve_at, now + time_for(improver.job.expected));
+        atomic_store(&el_shared.block->improve_at, now + idle_time_for(improver.job.expected));
         atomic_store(&improver.job.state, JOB_AT_WORK);
         el_idle_thread_wake();
     }
 }
 
-static bool is_on(void)
+static bool idle_is_on(void)
 {
     return el_shared.config.idle > 0 && el_shared.config.control.mode != EL_CONTROL_OFF;
 }
@@ -200,7 +177,7 @@ static bool is_on(void)
 void el_improver_open(server_rec *main_server)
 {
     improver.server = main_server;
-    el_tick_also(is_on() && el_store_is_open() ? improve : NULL);
+    el_tick_also(idle_is_on() && el_store_is_open() ? idle_tick : NULL);
 }
 
 el_target_t el_improver_target(const el_range_t *range, unsigned set, const el_setup_t *setup,
@@ -209,7 +186,7 @@ el_target_t el_improver_target(const el_range_t *range, unsigned set, const el_s
     el_target_t target = {EL_IDENTITY, 0};
     uint32_t smallest = UINT32_MAX;
 
-    for (int i = EL_IDENTITY + 1; i < EL_CODINGS && is_on(); i++) {
+    for (int i = EL_IDENTITY + 1; i < EL_CODINGS && idle_is_on(); i++) {
         el_coding_t coding = (el_coding_t)i;
         el_setup_t wanted = *setup;
         el_cost_t cost;

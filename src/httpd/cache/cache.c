@@ -1,8 +1,7 @@
-#include "httpd/cache/store.h"
+#include "httpd/cache/cache.h"
 
 #include "httpd/cache/backends.h"
 #include "httpd/cache/crypto.h"
-#include "httpd/cache/spares.h"
 #include "httpd/config/config.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
@@ -19,14 +18,15 @@
 EL_USE_LOG;
 
 /*
- * Bytes of copies in each process: a hundred pages and more. Of a process with one thread there are
- * many, which ask in turns.
+ * Bytes of copies in each process: a hundred pages and more. Processes with one thread are many,
+ * and share the requests.
  */
 #define COPIES (4 * 1024 * 1024)
 #define COPIES_ALONE (256 * 1024)
 
 /*
- * Seconds for which those who waited for an encoding find it here, whatever another machine stores.
+ * Seconds for which threads that waited for an encoding find it in this process, whatever another
+ * machine stores.
  */
 #define HANDED_OVER 1
 
@@ -43,7 +43,7 @@ _Static_assert(EL_NAME_HASH == EL_MAC, "a name holds a hash");
 /* Texts that a name is hashed from, before the data. */
 enum { HOST, ADDRESS, VISITOR, TEXTS = VISITOR + EL_VISITOR_TEXTS };
 
-/* What is hashed first: numbers that no two different sets of texts and data share. */
+/* The numbers that are hashed first: no two different sets of texts and data share them. */
 typedef struct {
     uint64_t kind;
     uint64_t port;
@@ -52,67 +52,38 @@ typedef struct {
 } head_t;
 _Static_assert(sizeof(head_t) % 16 == 0, "whole blocks");
 
-/* In memory of the process, so that the key outlives a reload. */
-typedef struct {
-    bool made;
-    uint8_t key[EL_MAC_KEY];
-} random_key_t;
-
 /* The key in force; written in post_config, read-only afterwards. */
 static uint8_t name_key[EL_MAC_KEY];
 
-/* Whether a host's addresses count: not where several machines have the same names. */
+/* False if several machines have the same names: then a host's addresses do not count. */
 static bool by_address;
 
-/* What hashes with it. */
+/* Contexts that hash with the key. */
 static el_spares_t macs;
 
-static const uint8_t *random_key(void)
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
+                          const el_visitor_t *visitor, el_name_kind_t kind, size_t nbytes)
 {
-    static const char retained[] = "mod_elastic:fingerprint:1";
-    random_key_t *kept = ap_retained_data_get(retained);
+    const server_rec *server = r->server;
+    const char *text[TEXTS] = {NULL};
+    head_t head = {.kind = kind, .nbytes = nbytes};
+    void *mac = el_spares_take(&macs);
 
-    if (!kept) {
-        kept = ap_retained_data_create(retained, sizeof(*kept));
-    }
-    if (!kept->made) {
-        kept->made = apr_generate_random_bytes(kept->key, sizeof(kept->key)) == APR_SUCCESS;
-    }
-    return kept->made ? kept->key : NULL;
-}
-
-static const char *address_of(const server_rec *server)
-{
-    return server->is_virtual && server->addrs ? server->addrs->virthost : NULL;
-}
-
-static void read_texts(const request_rec *r, const el_visitor_t *visitor, const char **text,
-                       head_t *head)
-{
-    memset(text, 0, TEXTS * sizeof(*text));
-    if (!el_server_of(r->server)->values.value[EL_SERVER_CACHE_SHARED]) {
-        head->port = r->server->port;
-        text[HOST] = r->server->server_hostname;
-        text[ADDRESS] = by_address ? address_of(r->server) : NULL;
+    mac = mac ? mac : el_mac_make(name_key);
+    *fingerprint = (el_fingerprint_t){.mac = mac, .good = mac && el_mac_begin(mac), .kind = kind};
+    if (!el_server_of(server)->values.value[EL_SERVER_CACHE_SHARED]) {
+        head.port = server->port;
+        text[HOST] = server->server_hostname;
+        if (by_address && server->is_virtual && server->addrs) {
+            text[ADDRESS] = server->addrs->virthost;
+        }
     }
     if (visitor) {
         memcpy(text + VISITOR, visitor->text, sizeof(visitor->text));
     }
     for (int i = 0; i < TEXTS; i++) {
-        head->length[i] = text[i] ? strlen(text[i]) + 1 : 0;
+        head.length[i] = text[i] ? strlen(text[i]) + 1 : 0;
     }
-}
-
-void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
-                          const el_visitor_t *visitor, el_name_kind_t kind, size_t nbytes)
-{
-    void *mac = el_spares_take(&macs);
-    const char *text[TEXTS];
-    head_t head = {.kind = kind, .nbytes = nbytes};
-
-    mac = mac ? mac : el_mac_make(name_key);
-    *fingerprint = (el_fingerprint_t){.mac = mac, .good = mac && el_mac_begin(mac), .kind = kind};
-    read_texts(r, visitor, text, &head);
     el_fingerprint_add(fingerprint, &head, sizeof(head));
     for (int i = 0; i < TEXTS; i++) {
         el_fingerprint_add(fingerprint, text[i], head.length[i]);
@@ -144,16 +115,16 @@ void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *set
     name->block_bits = (uint8_t)setup->block_bits;
 }
 
-/* --- where they are kept */
+/* --- opening the store */
 
-static const void *provider_of(const el_cache_store_t *wanted)
+static const void *cache_provider(const el_cache_store_t *wanted)
 {
     return ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, wanted->provider,
                               AP_SOCACHE_PROVIDER_VERSION);
 }
 
-/* Reads the key of a store that other machines reach; where it is not good, the log says so. */
-static bool read_key(server_rec *main_server)
+/* Reads the key of a store that other machines reach. False, with a line in the log, if bad. */
+static bool cache_read_key(server_rec *main_server)
 {
     const char *path = el_server_of(main_server)->cache_key;
     const char *fault = path ? el_key_file_read(path, &keys) : NULL;
@@ -173,13 +144,10 @@ bool el_store_check(server_rec *main_server)
 {
     el_cache_store_t wanted = *el_server_of(main_server)->cache_store;
 
-    if (wanted.remote && !read_key(main_server)) {
+    if (wanted.remote && !cache_read_key(main_server)) {
         return false;
     }
-    if (!atomic_load(&el_settings_cache) || el_warnings_are_early()) {
-        return true;
-    }
-    if (!provider_of(&wanted)) {
+    if (atomic_load(&el_settings_cache) && !el_warnings_are_early() && !cache_provider(&wanted)) {
         el_warn(main_server, 0,
                 "ElasticCache is off: ElasticCacheStore %s is not loaded; add the line "
                 "LoadModule socache_%s_module modules/mod_socache_%s.so",
@@ -188,32 +156,38 @@ bool el_store_check(server_rec *main_server)
     return true;
 }
 
-static bool open_remote(const el_cache_store_t *wanted, server_rec *main_server, apr_pool_t *pconf)
+/* A random key, in memory of the process: it outlives a reload. NULL if there is no randomness. */
+static const uint8_t *cache_random_key(void)
 {
-    const el_remote_config_t config = {
-        .provider = wanted->provider,
-        .arguments = wanted->arguments,
-        .keys = &keys,
-        .most = (size_t)el_server_of(main_server)->values.value[EL_SERVER_CACHE_MAX_SIZE],
-    };
+    static const char retained[] = "mod_elastic:fingerprint:1";
+    struct {
+        bool made;
+        uint8_t key[EL_MAC_KEY];
+    } *kept = ap_retained_data_get(retained);
 
-    el_shmcb_close();
-    return el_remote_open(&config, main_server, pconf);
+    if (!kept) {
+        kept = ap_retained_data_create(retained, sizeof(*kept));
+    }
+    if (!kept->made) {
+        kept->made = apr_generate_random_bytes(kept->key, sizeof(kept->key)) == APR_SUCCESS;
+    }
+    return kept->made ? kept->key : NULL;
 }
 
-/* The names of a store that other machines reach are those of its key. */
-static bool open_names(const el_cache_store_t *wanted, server_rec *main_server)
+/* Sets the key of names. A store that other machines reach has that of ElasticCacheKey. */
+static bool cache_open_names(const el_cache_store_t *wanted, server_rec *main_server)
 {
-    const uint8_t *key = wanted->remote ? keys.fingerprints : random_key();
+    const uint8_t *key;
     void *mac = NULL;
 
-    if (wanted->remote && !read_key(main_server)) {
+    if (wanted->remote && !cache_read_key(main_server)) {
         return false;
     }
+    key = wanted->remote ? keys.fingerprints : cache_random_key();
     by_address = !wanted->remote;
     if (key) {
         memcpy(name_key, key, sizeof(name_key));
-        /* Only to see whether it can be made: each child makes its own. */
+        /* Only a trial: each child makes its own. */
         mac = el_mac_make(name_key);
         el_mac_free(mac);
     }
@@ -231,14 +205,19 @@ void el_store_open(server_rec *main_server, apr_pool_t *pconf)
 
     most = 0;
     el_remote_close();
-    if (!atomic_load(&el_settings_cache) || !provider_of(&wanted)
-        || !open_names(&wanted, main_server)) {
+    if (!atomic_load(&el_settings_cache) || !cache_provider(&wanted)
+        || !cache_open_names(&wanted, main_server)) {
         el_shmcb_close();
         return;
     }
     most = (size_t)server->values.value[EL_SERVER_CACHE_MAX_SIZE];
     if (wanted.remote) {
-        most = open_remote(&wanted, main_server, pconf) ? most : 0;
+        const el_remote_config_t config = {
+            .provider = wanted.provider, .arguments = wanted.arguments, .keys = &keys, .most = most,
+        };
+
+        el_shmcb_close();
+        most = el_remote_open(&config, main_server, pconf) ? most : 0;
     } else {
         room = el_shmcb_open(wanted.arguments, wanted.nbytes, main_server);
         most = most < room ? most : room;
@@ -267,43 +246,16 @@ bool el_store_is_open(void)
     return most > 0;
 }
 
-bool el_store_takes(uint64_t nbytes)
-{
-    return nbytes > 0 && nbytes <= most;
-}
-
 bool el_store_is_shared(void)
 {
     return el_remote_is_open();
 }
 
-/* A file's numbers mean another file on another machine. */
-static bool may_leave(const el_name_t *name)
-{
-    return name->kind != EL_NAME_FILE;
-}
+/* --- finding and keeping */
 
-static bool get_remote(const el_name_t *name, el_found_t *found)
+bool el_store_takes(uint64_t nbytes)
 {
-    const uint8_t *entry;
-    size_t nbytes;
-
-    found->buffer =
-        may_leave(name) ? el_remote_get(name, &found->waited, &entry, &nbytes) : NULL;
-    found->release = el_pool_buffer_release;
-    if (found->buffer && !el_entry_parse(name, entry, nbytes, &found->entry)) {
-        el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
-        el_found_release(found);
-    }
-    return found->buffer != NULL;
-}
-
-static bool put_remote(const el_name_t *name, const el_entry_t *entry, bool awaited)
-{
-    if (awaited) {
-        el_local_put(name, entry, el_clock_sec(), NULL);
-    }
-    return may_leave(name) && el_remote_put(name, entry);
+    return nbytes > 0 && nbytes <= most;
 }
 
 bool el_store_get_local(const el_name_t *name, el_found_t *found)
@@ -316,13 +268,28 @@ bool el_store_get_local(const el_name_t *name, el_found_t *found)
 
 bool el_store_get(const el_name_t *name, el_found_t *found)
 {
+    const uint8_t *entry;
+    size_t nbytes;
+
     if (most == 0) {
         return false;
     }
-    if (el_remote_is_open()) {
-        return el_store_get_local(name, found) || get_remote(name, found);
+    if (!el_remote_is_open()) {
+        return el_shmcb_get(name, found);
     }
-    return el_shmcb_get(name, found);
+    if (el_store_get_local(name, found)) {
+        return true;
+    }
+    /* The numbers of a file mean another file on another machine. */
+    found->buffer = name->kind != EL_NAME_FILE
+                        ? el_remote_get(name, &found->waited, &entry, &nbytes)
+                        : NULL;
+    found->release = el_pool_buffer_release;
+    if (found->buffer && !el_entry_parse(name, entry, nbytes, &found->entry)) {
+        el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
+        el_found_release(found);
+    }
+    return found->buffer != NULL;
 }
 
 bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited)
@@ -330,7 +297,13 @@ bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited)
     if (!el_store_takes(entry->nbytes)) {
         return false;
     }
-    return el_remote_is_open() ? put_remote(name, entry, awaited) : el_shmcb_put(name, entry);
+    if (!el_remote_is_open()) {
+        return el_shmcb_put(name, entry);
+    }
+    if (awaited) {
+        el_local_put(name, entry, el_clock_sec(), NULL);
+    }
+    return name->kind != EL_NAME_FILE && el_remote_put(name, entry);
 }
 
 bool el_store_has_room(void)
@@ -338,15 +311,15 @@ bool el_store_has_room(void)
     return most > 0 && !el_remote_is_open() && el_shmcb_has_room();
 }
 
-/*
- * What comes again after so many other bodies would be gone from a full store before it came
- * another time. Half as many again are remembered as the store has entries, because what is not
- * known is not looked for. How many other machines keep is not known here.
- */
 bool el_store_note(const el_name_t *name)
 {
+    /*
+     * A body that comes again after more others than the store has entries would be gone from it
+     * before it came another time. Half as many again are remembered, because only a body that is
+     * known is looked up. Nobody knows how many entries other machines keep.
+     */
     uint32_t others = el_remote_is_open() ? EL_DOORKEEPER_MOST : el_shmcb_entries() / 2 * 3;
 
     return el_doorkeeper_note(&el_shared.block->cache.doorkeeper, name->hash,
-                        others < EL_DOORKEEPER_MOST ? others : EL_DOORKEEPER_MOST);
+                              others < EL_DOORKEEPER_MOST ? others : EL_DOORKEEPER_MOST);
 }
