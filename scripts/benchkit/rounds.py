@@ -62,19 +62,19 @@ def measure(run, legs, generate, share=1.0):
             for number, leg in interleaved(run, legs, share)]
 
 
-def interleaved(run, legs, share=1.0):
+def interleaved(run, legs, share=1.0, count=0):
     """(round, leg) of every leg in every round, every other round backwards, until the part of the
-    budget that this share is has no time for another round.
+    budget that this share is has no time for another round; or `count` rounds.
     """
     legs, began = list(legs), time.monotonic()
-    end, _ = run.part(share)
-    for number in range(1, MOST + 1):
+    end = 0.0 if count else run.part(share)[0]
+    for number in range(1, (count or MOST) + 1):
         for leg in legs if number % 2 else reversed(legs):
             run.progress(f"(round {number})")
             yield number, leg
         run.rounds = max(run.rounds, number)
         now = time.monotonic()
-        if number >= LEAST[run.scale] and now + (now - began) / number > end:
+        if not count and number >= LEAST[run.scale] and now + (now - began) / number > end:
             return
 
 

@@ -3,7 +3,6 @@
 Every pass starts a server, or uses one that runs, replays visits to it and reads its log.
 """
 
-import dataclasses
 import math
 import random
 import re
@@ -22,7 +21,7 @@ SNIPPET = """
 ListenBacklog 4096
 AsyncRequestWorkerFactor 1000
 BufferedLogs On
-LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n %B %q %{{Content-Encoding}}o" levels
+LogFormat "%{{msec}}t %{{elastic-level}}n" levels
 CustomLog {folder}/levels.log levels "expr=%{{REQUEST_URI}} != '/elastic-status'"
 """
 # A response waits for no worker but those of PHP: with httpd's own few, it would be those that an
@@ -30,31 +29,7 @@ CustomLog {folder}/levels.log levels "expr=%{{REQUEST_URI}} != '/elastic-status'
 THREADS = 64
 NGINX = "        gzip on;\n        gzip_comp_level {level};\n"
 
-LOGGED = re.compile(r"^(\d+) (\d+|-) (~?)(\d+|-) (\d+|-) (\S*) (\S+)$", re.MULTILINE)
-
-
-@dataclasses.dataclass(frozen=True)
-class Logged:
-    """A response in the server's own log."""
-
-    at: float  # when its request came, in seconds since the epoch
-    level: int
-    usec: int  # in the encoder
-    elapsed: bool  # whether that is time elapsed, rather than CPU time
-    bytes: int
-    coding: str
-
-
-def pinned(level):
-    """gzip of one level, and no controller."""
-    return setups.ours("gzip", level)
-
-
-def elastic(least, most, interval, control="time"):
-    """gzip between two levels; the controller's interval in seconds."""
-    mode = f"ElasticControl {control}\n" if control != "time" else ""
-    return setups.Setup(f"Elastic On\nElasticCodings gzip\nElasticLevel gzip {least} {most}\n"
-                        f"ElasticInterval {1000 * interval:.0f}ms\n{mode}")
+LOGGED = re.compile(r"^(\d+) (\d+|-)$", re.MULTILINE)
 
 
 class Site:
@@ -66,7 +41,7 @@ class Site:
         self.run, self.folder, self.path = run, folder, path
         self.snippet, self.helpers = snippet + SNIPPET, helpers
 
-    def serve(self, setup, more=""):
+    def serve(self, setup, more="", **options):
         """A started server: an httpd with a Setup, or for a number nginx with gzip of it."""
         name = self.run.new_name("server")
         if isinstance(setup, int):
@@ -75,7 +50,7 @@ class Site:
             made = others.Nginx(self.run, name, lines, site=self.folder)
         else:
             made = setup.serve(self.run, name, self.snippet + more, fpm.MODULES, site=self.folder,
-                               threads=THREADS)
+                               threads=THREADS, **options)
         made.start()
         made.helpers = [*made.helpers, *self.helpers]
         return made
@@ -125,19 +100,17 @@ class Site:
             raise tools.BenchError(f"{httpd.url('/')} served nothing under a small load")
         return served / used
 
-    def logged(self, httpd):
-        """Stops the server and reads its log."""
+    def levels(self, httpd):
+        """Stops the server; (seconds since the epoch, level) of each response, from its log."""
         httpd.stop()
         text = (httpd.folder / "levels.log").read_text(encoding="utf-8")
-        return [Logged(int(at) / 1e3, 0 if level == "-" else int(level),
-                       0 if usec == "-" else int(usec), mark == "~",
-                       0 if size == "-" else int(size), "" if coding == "-" else coding)
-                for at, level, mark, usec, size, _, coding in LOGGED.findall(text)]
+        return [(int(at) / 1e3, 0 if level == "-" else int(level))
+                for at, level in LOGGED.findall(text)]
 
 
-def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip"):
+def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip", keep=False):
     """What was clients.Seen of the visits; the server has nothing to do any more then."""
-    seen = clients.replay(httpd, visits, {"Accept-Encoding": accept}, patience)
+    seen = clients.replay(httpd, visits, {"Accept-Encoding": accept}, patience, keep)
     sample.wait_until_idle(httpd.pids)
     return seen
 
@@ -156,21 +129,24 @@ def pages(times, path="/page.php"):
 
 # KB, and the share of the visits: most pages are small, and most bytes are of large ones.
 SIZES = ((12, 0.40), (40, 0.35), (120, 0.25))
-WORK = 2  # see fpm.SCRIPT: a page of 120 KB takes about 4 ms, one of 12 KB one
+WORK = 2  # see fpm.SCRIPT: a page of SIZES takes about 0.8 ms in the mean
 SEEDS = 1000  # of different pages of each size
+BLOCK = 400  # visits that have each size exactly in its share, and the same pages in each block
 
 
-def mixed(times, seed, tries=(1,)):
-    """Visits of pages of SIZES that take CPU to make; each client asks so many times at most, as
-    the next of `tries` says.
+def block(sizes=SIZES, work=WORK):
+    """The paths of a block's pages, the same for everything that is compared."""
+    source = random.Random(1)
+    return [f"/page.php?bytes={size * 1024}&work={work}&seed={source.randrange(SEEDS)}"
+            for size, share in sizes for _ in range(round(share * BLOCK))]
+
+
+def visits(times, seed, paths, tries=(1,)):
+    """Visits of these pages, block after block, each in an order of its own; each client asks so
+    many times at most, as the next of `tries` says.
     """
-    source = random.Random(seed)
-    sizes, shares = zip(*SIZES)
-    return [clients.Visit(at, f"/page.php?bytes={source.choices(sizes, shares)[0] * 1024}"
-                              f"&work={WORK}&seed={source.randrange(SEEDS)}",
-                          tries[place % len(tries)]) for place, at in enumerate(times)]
-
-
-def steady(rate, seconds, seed=1):
-    """The same at random about a rate."""
-    return mixed(arrivals.steady(rate, seconds, seed), seed)
+    source, order = random.Random(seed), []
+    while len(order) < len(times):
+        order += source.sample(paths, len(paths))
+    return [clients.Visit(at, path, tries[place % len(tries)])
+            for place, (at, path) in enumerate(zip(times, order))]

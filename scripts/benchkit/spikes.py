@@ -11,7 +11,6 @@ ATTACK = 1.69  # the source's spike, to its normal demand
 NEAR = 0.85  # of what saturates level 6: the normal load
 CEILING = 6
 BEFORE = 1.0  # to the attack's length
-CALM = 0.25  # to the attack's length: so long, at the end, no request of a recovered one fails
 TIMEOUT = 0.1  # after which a client leaves: 30 s of the source's five minutes
 INTERVAL = 0.1  # seconds: the shortest that the controller's may be
 BINS = 40  # of the plot
@@ -46,15 +45,6 @@ def points_of(seen, levels, total):
              "level": stats.mean([level for at, level in levels
                                   if start <= at - seen.began < end], 2)}
             for start, end in arrivals.bins(total, BINS)]
-
-
-def recovery(seen, spans):
-    """Seconds from the attack's end to the last request that still failed; infinite where they
-    fail as long as it is watched.
-    """
-    (began, ended), (start, end) = spans["attack"], spans["after"]
-    last = max((one.at for one in seen.between(start, end) if one.lost), default=start)
-    return math.inf if last > end - CALM * (ended - began) else last - start
 
 
 def draw(run, over_time, colours):

@@ -25,6 +25,9 @@ LEVELS = 1, spikes.CEILING
 AFTER = 1.0  # to the attack's length
 STATIC, MODULE, PLUGIN = "static 6", "System-A: the module", "System-B: elasticd, plugin"
 PYTHON = ", Python"
+STEP = setups.Setup("Elastic On\nElasticCodings gzip\nElasticControl step\n"
+                    f"ElasticLevel gzip 1 {spikes.CEILING}\n"
+                    f"ElasticInterval {1000 * spikes.INTERVAL:.0f}ms\n")
 COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP,
            STATIC + PYTHON: plot.BR, PLUGIN + PYTHON: plot.CACHED}
 
@@ -43,8 +46,7 @@ class Systems:
     def serve(self, name):
         """A started server of the system, of which one page was checked."""
         setup = (setups.NOTHING if name.startswith(PLUGIN) else
-                 site.elastic(*LEVELS, spikes.INTERVAL, "step") if name == MODULE else
-                 site.pinned(spikes.CEILING))
+                 STEP if name == MODULE else setups.ours("gzip", spikes.CEILING))
         httpd = self.sites[name].serve(setup)
         self.sites[name].check(httpd, "gzip", "gzip")
         return httpd
@@ -54,9 +56,8 @@ class Systems:
         of, httpd = self.sites[name], self.serve(name)
         with system_b.Trace(self.daemon, *LEVELS, time.time) as trace:
             seen = site.replay(httpd, site.pages(times, of.path), patience)
-        logged = of.logged(httpd)
-        return seen, (trace.levels if name.startswith(PLUGIN)
-                      else [(one.at, one.level) for one in logged])
+        logged = of.levels(httpd)
+        return seen, trace.levels if name.startswith(PLUGIN) else logged
 
 
 def measure(run, systems):

@@ -1,0 +1,106 @@
+"""What following the load is worth: with zlib alone, as when the idea was published, and with
+today's engines.
+
+After "Automatic and Dynamic Configuration of Data Compression for Web Servers".
+"""
+
+from benchkit import legs, plot, regimes, regret, rounds, site
+from benchkit.experiments import load
+from benchkit.findings import Finding, exact
+from benchkit.legs import DEFAULT, ENGINES, GAIN, IDENTITY, LEVELS
+from benchkit.regimes import Family, Length
+from benchkit.results import PAPER, Outcome
+
+TITLE = "what following the load is worth: zlib's levels 1 to 9, and those of today's engines"
+SOURCE = f"{PAPER}, section 5.3"
+THERE = ("section 5.3, without a figure: over a day the elastic level uses what is left of the CPU, "
+         "and saves 10.62 % of the traffic of level 1.")
+SETUP = ("As load, clients of gzip alone, over a wire of 5 Mbit/s. A module that has zlib alone, "
+         "pinned to each level and between level 1 and 9; and the same with libdeflate and ISA-L.")
+SECONDS = 15, 200, 1300
+
+RATE = 5  # Mbit/s, the default's own goal
+ALL = (*GAIN, IDENTITY)
+SOME = tuple(name for name in ALL if not name.endswith(("2", "4", "5", "7", "8")))
+FAMILIES = {"smoke": (Family(load.MIX, (.05,), ("today, 1", f"today, {DEFAULT}", IDENTITY)),),
+            "quick": (Family(load.MIX, (.1, .5), SOME),),
+            # Beyond, level 1 of zlib is overloaded, and there is nothing to choose.
+            "normal": (Family(load.MIX, (.1, .3, .5), ALL),
+                       Family("day up to", (.5,), ALL, day=True))}
+LENGTHS = {"smoke": load.LENGTHS["smoke"], "quick": load.LENGTHS["quick"],
+           "normal": Length(1, 1.2, 4, 12, 1, 5)}
+DRAWN = dict(zip((1, 3, 6, 9, DEFAULT),
+                 (plot.GZIP, plot.THRESHOLD, plot.IDENTITY, plot.BR, plot.KEPT)))
+
+
+def names_of(engine):
+    return [f"{engine}, {level}" for level in (*LEVELS, DEFAULT)]
+
+
+def find(rows):
+    found = []
+    for engine in ENGINES:
+        *pinned, ours = names_of(engine)
+        time, size, cpu = (regret.Regrets(rows, [*pinned, ours], regret.FIGURES[figure].format(RATE))
+                           for figure in ("time", "bytes", "CPU"))
+        single, of = time.single(pinned)
+        least = {regime: min(by.values()) for regime, by in cpu_of(cpu.ratios, pinned).items()}
+        spread = max((max(by.values()) / least[regime]
+                      for regime, by in cpu_of(cpu.ratios, pinned).items()), default=0)
+        found += [
+            Finding(f"{engine}-single", f"{engine}: time with {single or 'no level'}, the best to pin,"
+                    " to the best leg of each regime, mean", regret.mean(of),
+                    note="each level is overloaded somewhere"),
+            Finding(f"{engine}-default", f"{engine}: time by default, to the best leg of each "
+                    "regime, mean", regret.mean(time.of(ours))),
+            Finding(f"{engine}-bytes", f"{engine}: bytes by default, to level 1's, mean",
+                    regret.mean(between(size, ours, pinned[0])), "0.894", (0.894, 0.894)),
+            Finding(f"{engine}-cpu", f"{engine}: CPU of a response, the dearest level's to the "
+                    "cheapest's", exact(spread) if spread else (float("nan"), 0, float("inf")))]
+    return found
+
+
+def cpu_of(ratios, names):
+    """{regime: {leg: middle}} of the legs that a regime has."""
+    return {regime: {name: sum(by[name].values()) / len(by[name]) for name in names if name in by}
+            for regime, by in ratios.items() if any(name in by for name in names)}
+
+
+def between(regrets, over, under):
+    """{regime: {round: ratio}} of two legs."""
+    return {regime: {one: by[over][one] / by[under][one] for one in by[over] if one in by[under]}
+            for regime, by in regrets.ratios.items() if over in by and under in by}
+
+
+def draw(run, rows):
+    wanted = [name for name in dict.fromkeys(row["regime"] for row in rows)
+              if name.startswith(load.MIX)]
+    panels = []
+    for engine in ENGINES:
+        regrets = regret.Regrets(rows, names_of(engine), f"last_{RATE}")
+        panels.append(plot.Panel("time to the last byte, to the best leg's", load.curves(
+            regrets, wanted, {f"{engine}, {level}": colour for level, colour in DRAWN.items()}),
+            title=engine, limits={"bottom": 0.9, "top": 2}))
+    plot.panels(run, "", "regret by load, zlib alone and today's engines, clients of gzip, 5 Mbit/s",
+                "load of making the pages", panels, width=8)
+
+
+def run(run):
+    dynamic, families = site.php(run), FAMILIES[run.scale]
+    chosen = {name: legs.known(name) for family in families for name in family.legs}
+    passes = regimes.Passes(run, dynamic, chosen, LENGTHS[run.scale])
+    for family in families:
+        passes.measure(family)
+    good, said = regimes.results(passes.rows)
+    run.save_table("rounds", good, "each round")
+    for engine in ENGINES:
+        made = regret.summary([row for row in good if row["leg"] in names_of(engine)],
+                              legs.GZIP_ALONE, RATE)
+        run.save_table(engine, made, f"{engine}: to the best leg, {RATE} Mbit/s")
+    draw(run, good)
+    return Outcome(find(good), "zlib-single", "With zlib alone, the level that one would pin takes "
+                   "{here} times as long as the best of each load: that is what following it can "
+                   "win. The third row of figures has the same of today's engines.",
+                   regimes.counts(good),
+                   [*passes.notes, *said, *rounds.remarks([row for row in good if "failed" in row],
+                                                          "leg")], ("php-fpm",))
