@@ -65,6 +65,10 @@ class Length:
     capacity: float
     rounds: int
 
+    def of(self, run):
+        """The same with as many rounds as the command line has."""
+        return dataclasses.replace(self, rounds=run.least or self.rounds)
+
 
 def regime_of(family, load):
     return f"{family.name}: {load:g}"

@@ -129,25 +129,27 @@ def by_regime(rows, population, rate, figure="time"):
         for regime in regimes:
             load = regrets.overloads.get(leg, {}).get(regime)
             middle = regrets.cell(regime, leg)[0]
-            cells.append(f"overloaded, {number(load)} ×" if load else
-                         "" if math.isnan(middle) else f"{middle:.2f}")
+            cells.append(f"overloaded, {number(load)} ×" if load else two(middle))
         of = regrets.of(leg)
         lines.append([leg, text(mean(of)), text(worst(of)[1]), *cells])
     return regimes, lines
 
 
+def two(ratio):
+    """With two digits behind the point."""
+    return "–" if math.isnan(ratio) else f"{ratio:.2f}"
+
+
 def text(figure):
-    """A ratio with two digits behind the point, and its interval where there is one."""
+    """The same with the interval, where there is one."""
     middle, low, high = figure
-    if math.isnan(middle):
-        return "–"
-    known = 0 < low and high < math.inf
-    return f"{middle:.2f}" + (f" ({low:.2f}–{high:.2f})" if known else "")
+    known = not math.isnan(middle) and 0 < low and high < math.inf
+    return two(middle) + (f" ({two(low)}–{two(high)})" if known else "")
 
 
 def markdown(heads, lines):
-    return "\n".join("| " + " | ".join(cells) + " |"
-                     for cells in (heads, ["---"] * len(heads), *lines))
+    rows = ["| " + " | ".join(cells) + " |" for cells in (heads, *lines)]
+    return "\n".join([rows[0].replace("|  |", "| |"), "|" + "---|" * len(heads), *rows[1:]])
 
 
 def page(experiment):

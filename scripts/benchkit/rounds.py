@@ -74,7 +74,8 @@ def interleaved(run, legs, share=1.0, count=0):
             yield number, leg
         run.rounds = max(run.rounds, number)
         now = time.monotonic()
-        if not count and number >= LEAST[run.scale] and now + (now - began) / number > end:
+        least = max(LEAST[run.scale], run.least)
+        if not count and number >= least and now + (now - began) / number > end:
             return
 
 

@@ -56,7 +56,7 @@ def test_the_table_has_every_leg_and_regime():
             {"regime": "b: 0.7", "leg": "zstd 1", "round": 0, "overload": 2}]
     names, lines = regret.by_regime(rows, legs.BROWSERS, 5)
     assert names == ["a: 0.1", "b: 0.7"]
-    assert lines == [["default", "1.00", "1.00", "1.00", ""],
+    assert lines == [["default", "1.00", "1.00", "1.00", "–"],
                      ["zstd 1", "1.20", "1.20", "1.20", "overloaded, 2 ×"]]
 
 

@@ -73,13 +73,11 @@ def between(regrets, over, under):
 
 
 def draw(run, rows):
-    wanted = [name for name in dict.fromkeys(row["regime"] for row in rows)
-              if name.startswith(load.MIX)]
     panels = []
     for engine in ENGINES:
         regrets = regret.Regrets(rows, names_of(engine), f"last_{RATE}")
         panels.append(plot.Panel("time to the last byte, to the best leg's", load.curves(
-            regrets, wanted, {f"{engine}, {level}": colour for level, colour in DRAWN.items()}),
+            regrets, {f"{engine}, {level}": colour for level, colour in DRAWN.items()}),
             title=engine, limits={"bottom": 0.9, "top": 2}))
     plot.panels(run, "", "regret by load, zlib alone and today's engines, clients of gzip, 5 Mbit/s",
                 "load of making the pages", panels, width=8)
@@ -88,7 +86,7 @@ def draw(run, rows):
 def run(run):
     dynamic, families = site.php(run), FAMILIES[run.scale]
     chosen = {name: legs.known(name) for family in families for name in family.legs}
-    passes = regimes.Passes(run, dynamic, chosen, LENGTHS[run.scale])
+    passes = regimes.Passes(run, dynamic, chosen, LENGTHS[run.scale].of(run))
     for family in families:
         passes.measure(family)
     good, said = regimes.results(passes.rows)

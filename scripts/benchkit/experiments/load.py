@@ -144,14 +144,11 @@ def flood_findings(flooded):
 
 
 def draw(run, rows, seconds):
-    regime_names = [name for name in dict.fromkeys(row["regime"] for row in rows)
-                    if name.startswith(MIX)]
-    present = dict.fromkeys(row["leg"] for row in rows)
-    panels = []
+    present, panels = dict.fromkeys(row["leg"] for row in rows), []
     for rate in RATES:
         regrets = regret.Regrets(rows, legs.serving(present, BROWSERS, rate), f"last_{rate}")
         panels.append(plot.Panel("time to the last byte, to the best leg's", curves(
-            regrets, regime_names, CURVES), title=f"{rate} Mbit/s", limits={"bottom": 0.9, "top": 2}))
+            regrets, CURVES), title=f"{rate} Mbit/s", limits={"bottom": 0.9, "top": 2}))
     plot.panels(run, "", "regret by load, clients of gzip, br and zstd", "load of making the pages",
                 panels)
     last = [row for row in seconds if row["round"] == max(one["round"] for one in seconds)]
@@ -165,16 +162,11 @@ def draw(run, rows, seconds):
                 width=9)
 
 
-def curves(regrets, regime_names, colours):
-    """Curves of the legs over the load; overloaded is no point."""
-    found = []
-    for name, colour in colours.items():
-        points = [(float(regime.rpartition(" ")[2]), regrets.cell(regime, name))
-                  for regime in regime_names if name in regrets.ratios.get(regime, ())]
-        if points:
-            found.append(plot.Curve([load for load, _ in points], [one for _, one in points], name,
-                                    colour, "o-" if name.endswith(DEFAULT) else "x--"))
-    return found
+def curves(regrets, colours):
+    """Curves of those legs of which there is a figure."""
+    found = [plot.by_load(regrets, name, name, "o-" if name.endswith(DEFAULT) else "x--", colour)
+             for name, colour in colours.items()]
+    return [curve for curve in found if curve.x]
 
 
 def save(run, rows, capacities):
@@ -190,7 +182,7 @@ def save(run, rows, capacities):
 
 
 def run(run):
-    dynamic, length = site.php(run), LENGTHS[run.scale]
+    dynamic, length = site.php(run), LENGTHS[run.scale].of(run)
     families = FAMILIES[run.scale]
     chosen = {name: legs.LEGS[name] for name in dict.fromkeys(
         name for family in families for name in family.legs)}
