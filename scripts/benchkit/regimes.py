@@ -19,7 +19,7 @@ LARGE = ((120, 1.0),)
 LIGHT, HEAVY = 0, 14  # fpm.SCRIPT's work: pages of SIZES take about 0.3 and 4 ms in the mean
 DAY = ((0, 0.0625), (0.5, 1), (1, 0.0625))  # of its peak: of 0.8 from 0.05 on, and back
 FULL = 0.95  # of what a leg can serve, from which on it is overloaded
-SATURATED = 0.98  # of the server's CPU: the queue grows for as long as it is watched
+SATURATED = 0.97  # of the server's CPU, all processes: the queue grows for as long as it is watched
 WARM = 0.5  # seconds until what a fixed setup has in its queue is as at any time
 CLIENTS = 8  # of the closed loop that measures capacity
 BEYOND = 20  # responses that must be beyond a percentile
@@ -221,30 +221,33 @@ class Passes:
             httpd.stop()
             httpd.start()
             sample.wait_until_idle(httpd.pids)
-        return {"rate": round(row["arrivals"] / (end - start), 1), **row, "cpu_share": share,
+        smoke = self.run.scale == "smoke"  # whose figures are none
+        row |= {"rate": round(row["arrivals"] / (end - start), 1), "cpu_share": share,
                 "cpu_usec": round(1e6 * stats.ratio(share * (end - start), row["arrivals"]), 1),
-                **seen.conditions(self.run.pick(1.0, clients.LATE, clients.LATE))}
+                **seen.conditions(clients.PATIENCE if smoke else clients.LATE)}
+        return {**row, "steady": not row["failed"] and (
+            smoke or share + row["foreign_share"] <= SATURATED)}
 
 
 def results(rows):
     """(rows that are results, sentences on the others)."""
-    idle = [row for row in rows if row.get("overload")]
-    good, said = rounds.sent([row for row in rows if not row.get("overload")])
-    steady = [row for row in good if not row["failed"] and not row["cpu_share"] > SATURATED]
+    measured = [row for row in rows if "overload" not in row]
+    good, said = rounds.sent(measured)
+    steady = [row for row in good if row["steady"]]
     if len(steady) < len(good):
-        said.append(f"{len(good) - len(steady)} of {len(good)} rows are no steady state, and have "
-                    f"no time: requests failed, or the server took more than {100 * SATURATED:.0f} "
-                    "% of its CPU.")
-    return idle + steady, said
+        said.append(f"{len(good) - len(steady)} of {len(measured)} rows are no steady state, and "
+                    "have no time: requests failed, or processes took more than "
+                    f"{100 * SATURATED:.0f} % of the server's CPU.")
+    return [row for row in rows if "overload" in row or row in steady], said
 
 
 def counts(rows):
     """How many arrivals a cell has, in words."""
-    cells = stats.group([row for row in rows if not row.get("overload")], "regime", "leg")
+    cells = stats.group([row for row in rows if "overload" not in row], "regime", "leg")
     sums = [sum(row["arrivals"] for row in of) for of in cells.values()]
     if not sums:
         return "No cell has a result."
     return (f"{len(sums)} cells have {min(sums):,} to {max(sums):,} arrivals each, in "
             f"{min(map(len, cells.values()))} to {max(map(len, cells.values()))} rounds; "
-            f"{sum(1 for row in rows if row.get('overload'))} are overloaded. A percentile stands "
+            f"{sum('overload' in row for row in rows)} are overloaded. A percentile stands "
             f"where at least {BEYOND} responses of the round are beyond it.")

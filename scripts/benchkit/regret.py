@@ -15,6 +15,17 @@ FIGURES = {"time": "last_{}", "time p95": "last_p95_{}", "first text": "first_{}
            "first text p95": "first_p95_{}", "bytes": "bytes", "CPU": "cpu_usec"}
 
 
+LEAST = 5  # rounds of which an interval is shown
+
+
+def interval(ratios):
+    """(middle, low, high), as stats.interval() has it of so many rounds; else the middle alone."""
+    ratios = list(ratios)
+    if len(ratios) >= LEAST:
+        return stats.interval(ratios)
+    return stats.geometric_mean(ratios), 0.0, math.inf
+
+
 def halves(numbers):
     """[(rounds that are judged, rounds that choose)]; one round has to do both."""
     some, others = numbers[::2], numbers[1::2]
@@ -42,7 +53,12 @@ class Regrets:
 
     def cell(self, regime, leg):
         """(middle, low, high); NaN where there is none."""
-        return stats.interval(self.ratios.get(regime, {}).get(leg, {}).values())
+        return interval(self.ratios.get(regime, {}).get(leg, {}).values())
+
+    def between(self, over, under):
+        """{regime: {round: ratio}} of one leg to another, where both have a figure."""
+        return {regime: {one: by[over][one] / by[under][one] for one in by[over] if one in by[under]}
+                for regime, by in self.ratios.items() if over in by and under in by}
 
     def single(self, names):
         """(the leg that one would pin, of these: its worst regime is the best, which other rounds
@@ -78,13 +94,13 @@ def judged(by_leg):
 def mean(of):
     """(middle, low, high) of the geometric mean over regimes, of {regime: {round: ratio}}."""
     rounds = sorted({one for ratios in of.values() for one in ratios})
-    return stats.interval(stats.geometric_mean(
+    return interval(stats.geometric_mean(
         ratios[one] for ratios in of.values() if one in ratios) for one in rounds)
 
 
 def worst(of):
     """(the regime with the largest middle, (middle, low, high) there)."""
-    figures = {regime: stats.interval(ratios.values()) for regime, ratios in of.items() if ratios}
+    figures = {regime: interval(ratios.values()) for regime, ratios in of.items() if ratios}
     if not figures:
         return "", (math.nan, 0.0, math.inf)
     return max(figures.items(), key=lambda one: one[1][0])

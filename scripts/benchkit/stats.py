@@ -146,12 +146,3 @@ def drawn_anew(rounds, statistic):
     spread = numpy.std(numpy.log(drawn), ddof=1) * math.sqrt(len(rounds) / (len(rounds) - 1))
     reach = math.exp(student(len(rounds)) * spread)
     return middle, middle / reach, middle * reach
-
-
-def correlation(left, right):
-    """Spearman's rank correlation; NaN of fewer than three pairs, or where one side is constant."""
-    import scipy.stats
-
-    if len(left) < 3 or len(set(left)) == 1 or len(set(right)) == 1:
-        return math.nan
-    return float(scipy.stats.spearmanr(left, right).correlation)

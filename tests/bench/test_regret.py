@@ -30,7 +30,8 @@ def test_regret_is_a_ratio_within_each_round():
     found = regret.Regrets(rows_of(a=(1, 10, 100), b=(2, 20, 200)), "ab", "last_5")
     assert found.of("b") == {"a: 0.1": {1: 2, 2: 2, 3: 2}}
     assert regret.worst(found.of("b"))[0] == "a: 0.1"
-    assert regret.mean(found.of("a")) == pytest.approx((1, 1, 1))
+    assert regret.mean(found.of("a"))[0] == pytest.approx(1)
+    assert found.between("b", "a") == {"a: 0.1": {1: 2, 2: 2, 3: 2}}
 
 
 def test_one_round_chooses_and_judges():
@@ -148,10 +149,18 @@ def test_arrivals_are_exactly_so_many_and_within_their_time():
 
 
 def test_what_is_no_steady_state_is_no_result():
-    good = {"failed": 0, "cpu_share": 0.9, "sent_share": 1.0, "load_cpu_share": 0.1}
-    rows, said = regimes.results([good, {**good, "failed": 1}, {**good, "cpu_share": 0.99},
-                                  {"overload": 2}])
-    assert rows == [{"overload": 2}, good] and said[0].startswith("2 of 3 rows are no steady state")
+    good = {"steady": True, "sent_share": 1.0, "load_cpu_share": 0.1}
+    rows, said = regimes.results([good, {**good, "steady": False}, {"overload": 2},
+                                  {**good, "sent_share": 0.5}])
+    assert rows == [good, {"overload": 2}] and len(said) == 2
+    assert said[1].startswith("1 of 3 rows are no steady state")
+
+
+def test_an_interval_takes_five_rounds():
+    assert regret.interval([1, 1, 1, 1])[1:] == (0, math.inf)
+    assert regret.interval([1, 1, 1, 1, 1]) == pytest.approx((1, 1, 1))
+    assert regret.text((1.234, 1.1, 1.3)) == "1.23 (1.10–1.30)"
+    assert regret.text((1.234, 0, math.inf)) == "1.23" and regret.text((math.nan, 0, 1)) == "–"
 
 
 def test_another_build_is_a_leg_of_its_own():

@@ -54,7 +54,7 @@ def find(rows):
             Finding(f"{engine}-default", f"{engine}: time by default, to the best leg of each "
                     "regime, mean", regret.mean(time.of(ours))),
             Finding(f"{engine}-bytes", f"{engine}: bytes by default, to level 1's, mean",
-                    regret.mean(between(size, ours, pinned[0])), "0.894", (0.894, 0.894)),
+                    regret.mean(size.between(ours, pinned[0])), "0.894", (0.894, 0.894)),
             Finding(f"{engine}-cpu", f"{engine}: CPU of a response, the dearest level's to the "
                     "cheapest's", exact(spread) if spread else (float("nan"), 0, float("inf")))]
     return found
@@ -64,12 +64,6 @@ def cpu_of(ratios, names):
     """{regime: {leg: middle}} of the legs that a regime has."""
     return {regime: {name: sum(by[name].values()) / len(by[name]) for name in names if name in by}
             for regime, by in ratios.items() if any(name in by for name in names)}
-
-
-def between(regrets, over, under):
-    """{regime: {round: ratio}} of two legs."""
-    return {regime: {one: by[over][one] / by[under][one] for one in by[over] if one in by[under]}
-            for regime, by in regrets.ratios.items() if over in by and under in by}
 
 
 def draw(run, rows):
