@@ -10,7 +10,7 @@ import itertools
 import math
 import sys
 
-from benchkit import (arrivals, build, clients, codecs, load, rounds, sample, site, stats, tools)
+from benchkit import arrivals, build, clients, codecs, rounds, sample, site, stats, tools
 from benchkit.legs import IDENTITY, RATES
 from benchkit.run import end_process
 from codeckit import decoders
@@ -21,7 +21,6 @@ DAY = ((0, 0.0625), (0.5, 1), (1, 0.0625))  # of its peak: of 0.8 from 0.05 on, 
 FULL = 0.95  # of what a leg can serve, from which on it is overloaded
 SATURATED = 0.97  # of the server's CPU, all processes: the queue grows for as long as it is watched
 WARM = 0.5  # seconds until what a fixed setup has in its queue is as at any time
-CLIENTS = 8  # of the closed loop that measures capacity
 BEYOND = 20  # responses that must be beyond a percentile
 STEP = 512  # bytes that a decoder is given at once, to see when it has its first text
 # Another process, which takes half of the server's CPU by turns.
@@ -115,19 +114,6 @@ def figures_of(results):
     return {**found, "beyond_p95": beyond}
 
 
-def capacity_of(run, httpd, leg, paths, length):
-    """Pages a second that a leg serves, of eight clients that wait for each of them."""
-    urls, headers = [httpd.url(path) for path in paths], {"Accept-Encoding": leg.accept}
-
-    def rate(seconds, guess):
-        return load.h2load(run, urls, headers, CLIENTS, max(4 * CLIENTS, round(guess * seconds))).rate
-
-    first = rate(length.capacity / 4, 4 * CLIENTS)
-    if leg.adaptive:
-        rate(length.lead, first)  # it has seen the load then
-    return rate(length.capacity, first)
-
-
 class Passes:
     """The legs of a site, whose servers run, and what became of them; `notes` has those of which
     none could be started.
@@ -155,8 +141,9 @@ class Passes:
         """Adds the rows of a family: of each leg's capacity, and of each leg, load and round."""
         names = [name for name in family.legs if name in self.servers]
         other = self.start_other() if family.beside else None
-        capacity = {name: capacity_of(self.run, self.servers[name], self.legs[name], family.paths,
-                                      self.length) for name in names}
+        capacity = {name: self.dynamic.capacity(
+            self.servers[name], family.paths, self.length.capacity, self.legs[name].accept,
+            self.length.lead if self.legs[name].adaptive else 0.0) for name in names}
         if other:
             end_process(other)
         reference = self.reference(family)
@@ -181,10 +168,8 @@ class Passes:
 
     def reference(self, family):
         """Visits a second that making the pages takes a whole CPU for."""
-        def draw(rate, seconds):
-            return site.visits(arrivals.steady(rate, seconds, 1), 1, family.paths)
-
-        return self.dynamic.working_capacity(self.servers[IDENTITY], self.length.capacity, draw)
+        return self.dynamic.working_capacity(self.servers[IDENTITY], family.paths,
+                                             self.length.capacity)
 
     def load(self, family, at, names):
         rate, last = 0.0, 0

@@ -7,11 +7,10 @@ import math
 import random
 import re
 
-from benchkit import (arrivals, clients, codecs, fpm, load, others, sample, setups, stats,
-                      tools)
+from benchkit import arrivals, clients, codecs, fpm, load, others, sample, tools
 
 GZIP = {"Accept-Encoding": "gzip"}
-CALIBRATION_CLIENTS = 8
+CLIENTS = 8  # of the closed loop that measures capacity
 WARM_UP = 32  # requests
 TRIES = 4
 WORKING = 0.5  # of capacity: a load under which a server works, and waits in between
@@ -67,27 +66,27 @@ class Site:
             raise codecs.WrongBody(f"{httpd.folder.name}: {path} gave {status} with "
                                    f"Content-Encoding '{came}'")
 
-    def capacity(self, httpd, seconds):
-        """Pages per second that saturate the server's CPU, clients of gzip."""
-        requests = WARM_UP
-        # A first estimate, of what may be a cold server, shows how many it takes.
-        for _ in range(2):
-            before = sample.cpu_seconds(httpd.pids)
-            load.h2load(self.run, httpd.url(self.path), GZIP, CALIBRATION_CLIENTS, requests)
-            used = sample.cpu_seconds(httpd.pids) - before
-            rate = stats.ratio(requests, used)
-            requests = max(WARM_UP, round(seconds * rate))
+    def capacity(self, httpd, paths, seconds, accept="gzip", lead=0.0):
+        """Pages a second that a server serves, of clients that wait for each of them; measured
+        after so many seconds of the same, which an adaptive setup needs.
+        """
+        urls, headers, rate = [httpd.url(path) for path in paths], {"Accept-Encoding": accept}, 0.0
+        for length in (0.0, lead, seconds):  # the first shows how many requests it takes
+            if length or not rate:
+                rate = load.h2load(self.run, urls, headers, CLIENTS,
+                                   max(WARM_UP, round(length * rate))).rate
         return rate
 
-    def working_capacity(self, httpd, seconds, draw):
+    def working_capacity(self, httpd, paths, seconds):
         """Visits per second that would take all of its CPU as a server works that also waits.
 
         Where requests queue, each process stays at one thing and finds its caches warm: a page
-        costs up to a third less than where it comes alone. `draw(rate, seconds)` makes visits.
+        costs up to a third less than where it comes alone.
         """
-        rate = WORKING * self.capacity(httpd, seconds / 2)
+        rate = WORKING * self.capacity(httpd, paths, seconds / 2)
         for _ in range(TRIES):
-            seen = clients.replay(httpd, draw(rate, seconds), GZIP, clients.PATIENCE)
+            times = arrivals.steady(rate, seconds, 1)
+            seen = clients.replay(httpd, visits(times, 1, paths), GZIP, clients.PATIENCE)
             served = len(seen.answered(0, math.inf))
             used = seen.cpu[-1][1] - seen.cpu[0][1]
             if not served or used <= 0:
