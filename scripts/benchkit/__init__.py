@@ -27,7 +27,7 @@ capture    frames, off an interface
 visit      a pipelined visit of a page, captured
 
 http1      responses out of a stream
-load       wrk and h2load in a closed loop, their output parsed
+load       h2load in a closed loop, its output parsed
 arrivals   random arrivals that follow a curve
 clients    an open loop over HTTP/1.1 of clients that give up, or ask again
 sample     CPU, memory and the module's counters of a server while a load runs

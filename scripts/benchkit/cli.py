@@ -1,4 +1,4 @@
-"""The command line: scripts/bench NAME…|all|report|regret|readme|instructions [--quick] [--out DIR] …"""
+"""The command line: scripts/bench NAME…|all|report|regret|readme|instructions [--quick] …"""
 
 import argparse
 import errno
@@ -36,7 +36,7 @@ def listing():
     lines += [f"  all                every one of them but {', '.join(ALONE)}, and one report",
               "  instructions       what a response takes in httpd, counted by valgrind",
               "  report             the report of the results in --out, made again",
-              "  regret             what each leg of load takes to the best one, of --out or stored",
+              "  regret             what each leg of load takes to the best, in --out or stored",
               "  readme             the tables and the chart of README.md, from the stored results"]
     return "experiments:\n" + "\n".join(lines)
 

@@ -99,7 +99,7 @@ def on_wire(pieces, rate, least=math.inf):
 
 
 def figures_of(results):
-    """Bytes, and the times at each rate. A percentile has BEYOND responses beyond it, or is none."""
+    """Bytes, and times at each rate. A percentile has BEYOND responses beyond it, or is none."""
     found = {"arrivals": len(results), "failed": sum(one.lost for one in results),
              "bytes": stats.mean([one.bytes for one in results], 1)}
     if found["failed"] or not results:

@@ -57,7 +57,8 @@ class Regrets:
 
     def between(self, over, under):
         """{regime: {round: ratio}} of one leg to another, where both have a figure."""
-        return {regime: {one: by[over][one] / by[under][one] for one in by[over] if one in by[under]}
+        return {regime: {one: by[over][one] / by[under][one]
+                         for one in by[over] if one in by[under]}
                 for regime, by in self.ratios.items() if over in by and under in by}
 
     def single(self, names):

@@ -8,24 +8,25 @@ which he cannot know beforehand; it is one level, pinned and forgotten.
 import math
 
 from benchkit import arrivals, legs, plot, regimes, regret, rounds, site, stats, tools
-from benchkit.findings import Finding, exact
-from benchkit.legs import BROWSERS, DEFAULT, DEFAULT_GZIP, GOALS, GZIP_ALONE, IDENTITY, RATES
+from benchkit.findings import Finding, exact, per_round
+from benchkit.legs import BROWSERS, DEFAULT, DEFAULT_GZIP, GOALS, IDENTITY, RATES
 from benchkit.regimes import Family, Length
 from benchkit.results import Outcome
 
-TITLE = "regret: defaults, pinned levels, stock modules and nginx, to the best of them in each regime"
+TITLE = "regret: defaults, pinned levels, stock modules and nginx, to the best of each regime"
 SOURCE = THERE = ""
-SETUP = ("Pages of 12 KB (40 %), 40 KB (35 %) and 120 KB (25 %) from php-fpm, the same for each leg "
-         "and load, or of 120 KB alone. A load is the share of one CPU that making them uncompressed "
-         "takes, measured before each round. Arrivals are random and open, the same for all. Each "
-         "piece of a response goes over a wire of R Mbit/s when it has come over the loopback and "
-         "the one before has gone; the first text is when a decoder has the first of it. A leg's "
-         "capacity is measured first, in a closed loop: what gets more than 0.95 of it is overloaded "
-         "and has no time. The loads come one after the other, and adaptive legs have seen each "
-         "for some seconds before they count. The best leg is chosen in half of the rounds and "
-         "judges the other half. In the day the load goes from 0.05 to 0.8 and back; beside another "
-         "process, that takes half of the CPU by turns of 50 ms. In the flood, a load of 0.15 "
-         "becomes ten times as much: more than any leg can serve; clients leave after 2 s.")
+SETUP = (
+    "Pages of 12 KB (40 %), 40 KB (35 %) and 120 KB (25 %) from php-fpm, the same for each leg and "
+    "load, or of 120 KB alone. A load is the share of one CPU that making them uncompressed takes, "
+    "measured before each round. Arrivals are random and open, the same for all. Each piece of a "
+    "response goes over a wire of R Mbit/s when it has come over the loopback and the one before "
+    "has gone; the first text is when a decoder has the first of it. A leg's capacity is measured "
+    "first, in a closed loop: what gets more than 0.95 of it is overloaded and has no time. The "
+    "loads come one after the other, and adaptive legs have seen each for some seconds before they "
+    "count. The best leg is chosen in half of the rounds and judges the other half. In the day the "
+    "load goes from 0.05 to 0.8 and back; beside another process, that takes half of the CPU by "
+    "turns of 50 ms. In the flood, a load of 0.15 becomes ten times as much: more than any leg can "
+    "serve; clients leave after 2 s.")
 SECONDS = 15, 320, 4300
 
 # All rates are of one replay, so that they multiply nothing. All legs get the mixed pages at all
@@ -114,9 +115,10 @@ def regret_findings(rows, population, rate):
                          "larger", note="each level is overloaded somewhere"))
     if rate == RATES[0]:  # they are the same at all
         best = single.partition(" or ")[0]
-        found.append(Finding(f"{population}-bytes", f"{legs.POPULATIONS[population]}: bytes of {ours}"
-                             f" to those of {best or 'no leg'}", regret.mean(size.between(ours, best)),
-                             "at most 1.03", aim=(0, 1.03), note="nothing to compare with"))
+        found.append(Finding(f"{population}-bytes", f"{legs.POPULATIONS[population]}: bytes of "
+                             f"{ours} to those of {best or 'no leg'}",
+                             regret.mean(size.between(ours, best)), "at most 1.03", aim=(0, 1.03),
+                             note="nothing to compare with"))
     return found
 
 
@@ -132,12 +134,11 @@ def flood_findings(flooded):
         found.append(Finding(f"flood-lost {name}", f"requests that the flood loses, {name} beyond "
                              f"those of {CHEAPEST} ({words})",
                              exact(lost[name] - lost[CHEAPEST]), "at most 0", aim=(-math.inf, 0)))
-        pairs = stats.group(of[name] + of[CHEAPEST], "round").values()
-        found.append(Finding(
-            f"flood-median {name}", f"median latency in the flood's worst second, {name} to "
-            f"{CHEAPEST}", regret.interval(stats.ratio(*(row["worst_second_p50_ms"] for row in pair))
-                                           for pair in pairs if len(pair) == 2),
-            "at most 1.1", aim=(0, 1.1)))
+        ratios = per_round(of[name] + of[CHEAPEST], {"leg": name}, {"leg": CHEAPEST},
+                           "worst_second_p50_ms")
+        found.append(Finding(f"flood-median {name}", "median latency in the flood's worst second, "
+                             f"{name} to {CHEAPEST}", regret.interval(ratios), "at most 1.1",
+                             aim=(0, 1.1)))
     return found
 
 

@@ -145,4 +145,5 @@ def run(run):
     draw(run, over_time)
     good, unsent = rounds.sent(rows)
     return Outcome(find(good), "php", "Compression in PHP by elasticd's level loses {here} "
-                   "of the attack's requests.", "", [*unsent, *rounds.remarks(rows, "system")], ("php-fpm",))
+                   "of the attack's requests.",
+                   conditions=[*unsent, *rounds.remarks(rows, "system")], tools=("php-fpm",))
