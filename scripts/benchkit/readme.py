@@ -62,7 +62,7 @@ def called(leg):
 
 
 def regret_table(rows, population):
-    """Every leg: time at each rate, bytes, CPU, and where it is overloaded."""
+    """Every leg: time at each rate, bytes, CPU, and at how many loads that is."""
     by_leg = {}
     for rate in legs.RATES:
         for row in regret.summary(rows, population, rate):
@@ -73,9 +73,9 @@ def regret_table(rows, population):
         lines.append([called(leg), *(
             ", ".join(regret.two(row[key]) for key in ("time", "worst time"))
             if (row := by_rate.get(rate)) else "" for rate in legs.RATES),
-            regret.two(last["bytes"]), regret.two(last["CPU"]), last["overloaded"]])
+            regret.two(last["bytes"]), regret.two(last["CPU"]), last["regimes"]])
     return regret.markdown(["", *(f"{rate} Mbit/s" for rate in legs.RATES), "bytes", "CPU",
-                            "overloaded"], lines)
+                            "loads"], lines)
 
 
 def written(text, kept):

@@ -93,8 +93,11 @@ def judged(by_leg):
 
 
 def mean(of):
-    """(middle, low, high) of the geometric mean over regimes, of {regime: {round: ratio}}."""
-    rounds = sorted({one for ratios in of.values() for one in ratios})
+    """(middle, low, high) of the geometric mean over regimes, of {regime: {round: ratio}}, by the
+    rounds that have all of them.
+    """
+    each = [set(ratios) for ratios in of.values()] or [set()]
+    rounds = sorted(set.intersection(*each) or set.union(*each))
     return interval(stats.geometric_mean(
         ratios[one] for ratios in of.values() if one in ratios) for one in rounds)
 
@@ -107,13 +110,11 @@ def worst(of):
     return max(figures.items(), key=lambda one: one[1][0])
 
 
-def overloaded(regrets, leg):
-    """In words: in how many of its regimes a leg is overloaded, and how much at most."""
-    found = regrets.overloads.get(leg)
-    if not found:
-        return ""
-    return (f"{len(found)} of {len(found) + len(regrets.of(leg))}, up to "
-            f"{number(max(found.values()))} times")
+def served(regrets, leg):
+    """In words: of how many regimes the leg has figures, and in how many it is overloaded."""
+    count, found = len(regrets.of(leg)), regrets.overloads.get(leg, {})
+    return f"{count}" + (f"; {len(found)} overloaded, up to {number(max(found.values()))} times"
+                         if found else "")
 
 
 def summary(rows, population, rate):
@@ -126,7 +127,7 @@ def summary(rows, population, rate):
         time = by_figure["time"]
         regime, (most, _, _) = worst(time.of(leg))
         found.append({
-            "leg": leg, "overloaded": overloaded(time, leg), "time": mean(time.of(leg))[0],
+            "leg": leg, "regimes": served(time, leg), "time": mean(time.of(leg))[0],
             "worst time": most, "worst at": regime,
             "worst p95": worst(by_figure["time p95"].of(leg))[1][0],
             "worst first text": worst(by_figure["first text"].of(leg))[1][0],

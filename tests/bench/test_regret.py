@@ -1,13 +1,15 @@
 """Regret: who is the best leg of a regime, what is a time on a wire, and who is overloaded."""
 
 import gzip
+import json
 import math
 import types
 import zlib
 
 import pytest
 
-from benchkit import arrivals, clients, legs, regimes, regret, setups, site
+from benchkit import arrivals, clients, legs, readme, regimes, regret, results, setups, site
+from benchkit.tools import ROOT
 
 
 def row(leg, number, figure, regime="a: 0.1", **more):
@@ -44,8 +46,8 @@ def test_an_overloaded_cell_has_no_time_and_says_by_how_much():
         row("a", 1, 1, "a: 0.7"), row("a", 2, 1, "a: 0.7"),
         {"regime": "a: 0.7", "leg": "b", "round": 0, "overload": 1.5}]
     found = regret.Regrets(rows, "ab", "last_5")
-    assert regret.overloaded(found, "b") == "1 of 2, up to 1.50 times"
-    assert regret.overloaded(found, "a") == ""
+    assert regret.served(found, "b") == "1; 1 overloaded, up to 1.50 times"
+    assert regret.served(found, "a") == "2"
     assert found.single("ab") == ("a", {"a: 0.1": {1: 1, 2: 1}, "a: 0.7": {1: 1, 2: 1}})
     assert found.single("b")[0] == "b"  # none of what one may pin can serve the other regime
     assert found.single("")[0] == ""
@@ -167,3 +169,30 @@ def test_another_build_is_a_leg_of_its_own():
     assert legs.default(build="/x.so").build == "/x.so"
     assert legs.default(rate=20).setup.snippet.endswith("ElasticGoal time 20Mbit/s\n")
     assert legs.default().accept == setups.ALL_CODINGS
+
+
+def test_the_mean_is_of_rounds_that_have_all_regimes():
+    assert regret.mean({"a": {1: 1, 2: 4}, "b": {1: 4}})[0] == 2
+    assert regret.mean({"a": {1: 1}, "b": {2: 4}})[0] == 2
+    assert math.isnan(regret.mean({})[0])
+
+
+def test_readme_its_chart_and_the_tables_are_made_of_the_rounds(tmp_path):
+    kept = json.loads((ROOT / "docs" / "results" / "results.json").read_text(encoding="utf-8"))
+    rows = [{"regime": f"12 to 120 KB: {load}", "leg": leg, "round": number, "bytes": 1000,
+             "cpu_usec": 800, **{f"{name}_{rate}": 10.0 + 2 * (leg == "zstd 1")
+                                 for name in ("last", "last_p95", "first", "first_p95")
+                                 for rate in legs.RATES}}
+            for load in (0.1, 0.7) for number in range(1, 6) for leg in ("default", "zstd 1")]
+    rows.append({"regime": "12 to 120 KB: 0.7", "leg": "br 5", "round": 0, "overload": 1.5})
+    load = kept["experiments"]["load"]
+    load["tables"]["load-rounds"] = results.finite({"caption": "", **results.compact(rows)})
+    text = readme.written("<!-- regret: scripts/bench readme -->\n<!-- end of regret -->\n",
+                          json.dumps(kept))
+    assert "| mod_elastic, default settings | 1.00, 1.00 | 1.00, 1.00 | 1.00, 1.00 | 1.00 " in text
+    assert "| mod_elastic, pinned zstd 1 | 1.20, 1.20 |" in text
+    assert "| mod_elastic, pinned br 5 | –, – | –, – | –, – | – | – | 0; 1 overloaded, up to 1.50 " \
+        "times |" in text
+    readme.draw(kept["experiments"], tmp_path)
+    assert "pinned zstd 1" in (tmp_path / "chart-dark.svg").read_text(encoding="utf-8")
+    assert "overloaded, 1.50 ×" in (tmp_path / "regret.md").read_text(encoding="utf-8")
