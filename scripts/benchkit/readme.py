@@ -127,8 +127,10 @@ def draw(experiments, folder):
                 axes.set_xlabel(label)
             size.set_yticklabels([])
             for leg, style in CURVES.items():
-                plot.by_load(regrets, leg, called(leg), style,
-                             ours if called(leg).startswith("mod_elastic") else others).draw(time)
+                if regrets.of(leg):
+                    plot.by_load(regrets, leg, called(leg), style,
+                                 ours if called(leg).startswith("mod_elastic") else others
+                                 ).draw(time)
             time.set(xlabel="load of making the pages", ylim=(0.9, 2),
-                     ylabel=f"time to arrive over {MBIT} Mbit/s, to the best")
+                     ylabel=f"time over {MBIT} Mbit/s, to the best")
             time.legend(fontsize=6)

@@ -151,14 +151,14 @@ class Passes:
                              "loads_1": round(reference, 1)} for name, one in capacity.items()]
         other = self.start_other() if family.beside else None
         for at in family.loads:
-            able = []
+            able = {}
             for name in names:
                 times = stats.ratio(at * reference, capacity[name])
                 if times > FULL:
                     self.rows.append({"regime": regime_of(family, at), "leg": name, "round": 0,
                                       "overload": round(times, 3)})
                 else:
-                    able.append(name)
+                    able[name] = round(times, 3)
             self.load(family, at, able)
         if other:
             end_process(other)
@@ -171,14 +171,16 @@ class Passes:
         return self.dynamic.working_capacity(self.servers[IDENTITY], family.paths,
                                              self.length.capacity)
 
-    def load(self, family, at, names):
+    def load(self, family, at, able):
+        """Adds the rows of a load, of legs and their shares of what they can serve."""
         rate, last = 0.0, 0
-        for number, name in rounds.interleaved(self.run, names, count=self.length.rounds):
+        for number, name in rounds.interleaved(self.run, able, count=self.length.rounds):
             if number != last:
                 rate, last = self.reference(family), number
             visits, counted = self.visits(family, at, rate, number, self.legs[name].adaptive)
             row = self.one_pass(name, visits, counted)
-            self.rows.append({"regime": regime_of(family, at), "leg": name, "round": number, **row})
+            self.rows.append({"regime": regime_of(family, at), "leg": name, "round": number, **row,
+                              "of_capacity": able[name]})
             self.run.progress(f"({regime_of(family, at)}, round {number})")
 
     def visits(self, family, at, rate, number, adaptive):
@@ -215,7 +217,11 @@ class Passes:
 
 
 def results(rows):
-    """(rows that are results, sentences on the others)."""
+    """(rows that are results, sentences on the others); BenchError where none has a time.
+
+    What has no steady state in any round is overloaded, too: alone, a page takes more CPU than in
+    the closed loop.
+    """
     measured = [row for row in rows if "overload" not in row]
     good, said = rounds.sent(measured)
     steady = [row for row in good if row["steady"]]
@@ -223,15 +229,18 @@ def results(rows):
         said.append(f"{len(good) - len(steady)} of {len(measured)} rows are no steady state, and "
                     "have no time: requests failed, or processes took more than "
                     f"{100 * SATURATED:.0f} % of the server's CPU.")
-    return [row for row in rows if "overload" in row or row in steady], said
+    if not steady:
+        raise tools.BenchError("nothing was measured: " + " ".join(said or ["all is overloaded"]))
+    cells = stats.group(good, "regime", "leg")
+    drowned = [{"regime": regime, "leg": leg, "round": 0, "overload": of[0]["of_capacity"]}
+               for (regime, leg), of in cells.items() if not any(row["steady"] for row in of)]
+    return [row for row in rows if "overload" in row or row in steady] + drowned, said
 
 
 def counts(rows):
     """How many arrivals a cell has, in words."""
     cells = stats.group([row for row in rows if "overload" not in row], "regime", "leg")
     sums = [sum(row["arrivals"] for row in of) for of in cells.values()]
-    if not sums:
-        return "No cell has a result."
     return (f"{len(sums)} cells have {min(sums):,} to {max(sums):,} arrivals each, in "
             f"{min(map(len, cells.values()))} to {max(map(len, cells.values()))} rounds; "
             f"{sum('overload' in row for row in rows)} are overloaded. A percentile stands "

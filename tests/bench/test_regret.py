@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from benchkit import arrivals, clients, legs, readme, regimes, regret, results, setups, site
-from benchkit.tools import ROOT
+from benchkit.tools import ROOT, BenchError
 
 
 def row(leg, number, figure, regime="a: 0.1", **more):
@@ -151,11 +151,18 @@ def test_arrivals_are_exactly_so_many_and_within_their_time():
 
 
 def test_what_is_no_steady_state_is_no_result():
-    good = {"steady": True, "sent_share": 1.0, "load_cpu_share": 0.1}
+    good = {"regime": "a: 0.1", "leg": "a", "steady": True, "sent_share": 1.0,
+            "load_cpu_share": 0.1, "of_capacity": 0.9}
     rows, said = regimes.results([good, {**good, "steady": False}, {"overload": 2},
                                   {**good, "sent_share": 0.5}])
     assert rows == [good, {"overload": 2}] and len(said) == 2
     assert said[1].startswith("1 of 3 rows are no steady state")
+    drowned = {**good, "leg": "b", "steady": False}
+    assert regimes.results([good, drowned])[0] == [
+        good, {"regime": "a: 0.1", "leg": "b", "round": 0, "overload": 0.9}]
+    for nothing in ([{"overload": 2}], [{**good, "steady": False}], []):
+        with pytest.raises(BenchError, match="nothing was measured"):
+            regimes.results(nothing)
 
 
 def test_an_interval_takes_five_rounds():

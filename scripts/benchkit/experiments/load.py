@@ -7,7 +7,7 @@ which he cannot know beforehand; it is one level, pinned and forgotten.
 
 import math
 
-from benchkit import arrivals, legs, plot, regimes, regret, rounds, site, stats, tools
+from benchkit import arrivals, legs, plot, regimes, regret, rounds, site, stats
 from benchkit.findings import Finding, exact, per_round
 from benchkit.legs import BROWSERS, DEFAULT, DEFAULT_GZIP, GOALS, IDENTITY, RATES
 from benchkit.regimes import Family, Length
@@ -193,8 +193,6 @@ def run(run):
                              run.pick(1, 1, length.rounds))
     run.save_table("", passes.rows)
     good, said = regimes.results(passes.rows)
-    if all("overload" in row for row in good):
-        raise tools.BenchError("nothing was measured: " + " ".join(said or ["all is overloaded"]))
     save(run, good, passes.capacities)
     run.save_medians("flood", flooded, ("leg",), ("arrivals", "failed", "worst_second_p50_ms",
                                                   "sent_share", "load_cpu_share"), "the flood")
