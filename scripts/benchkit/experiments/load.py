@@ -51,6 +51,8 @@ FAMILIES = {
         Family("day up to", (.8,), SOME, day=True))}
 LENGTHS = {"smoke": Length(.1, .2, .1, .5, .2, 1), "quick": Length(1, .8, 3, 6, .8, 2),
            "normal": Length(1, 1.2, 4, 16, 1.5, 5)}
+SCALED = {"smoke": "Its figures mean nothing. ", "normal": "",
+          "quick": "A quick run: without the day, the other pages and most legs. "}
 
 # The flood: load, height, and seconds before, within and after it.
 BASE, HEIGHT = 0.15, 10
@@ -204,7 +206,7 @@ def run(run):
     quiet = [row for row in good if not row["regime"].startswith("beside")]
     return Outcome(found + flood_findings(some), f"{BROWSERS}-5-mean", "With default settings a "
                    "page takes at most {here} times as long to arrive as with the best leg of the "
-                   "regime.", regimes.counts(good), [
+                   "regime.", SCALED[run.scale] + regimes.counts(good), [
                        *passes.notes, *said, *drowned,
                        *rounds.remarks([row for row in quiet if "failed" in row], "leg")],
                    ("nginx", "php-fpm"))
