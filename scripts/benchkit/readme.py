@@ -33,7 +33,7 @@ def figures(experiments):
             "PHP pages of 12 to 120 KB that take 0.3 to 4 ms of CPU, arriving at random, at\n"
             "loads of 0.1 to 0.8 of the CPU that makes them (`scripts/bench load`): how many\n"
             "times as long as with the load's best row a page takes to arrive, the mean of all\n"
-            "loads, and the worst. Loads at which a row is overloaded are left out of its figures.\n\n"
+            "loads, and the worst. Loads at which a row is overloaded are not in its figures.\n\n"
             + "\n\n".join(f"{whom.capitalize()}:\n\n" + regret_table(rows, population)
                           for population, whom in legs.POPULATIONS.items())
             + f"\n\n{load['rounds']} rounds. {load['means']}\n"

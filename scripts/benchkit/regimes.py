@@ -216,6 +216,23 @@ class Passes:
             smoke or share + row["foreign_share"] <= SATURATED)}
 
 
+def measured(run, families, known, length):
+    """(Passes with the rows of all families, those that are results, sentences on the others);
+    `known` gives the Leg of a name.
+    """
+    passes = Passes(run, site.php(run), {name: known(name) for family in families
+                                         for name in family.legs}, length.of(run))
+    for family in families:
+        passes.measure(family)
+    run.save_table("", passes.rows)
+    good, said = results(passes.rows)
+    run.save_table("rounds", good, "each round")
+    run.save_table("capacity", passes.capacities, "what each leg serves, in a closed loop")
+    alone = [row for row in good
+             if "overload" not in row and not row["regime"].startswith("beside")]
+    return passes, good, [*passes.notes, *said, *rounds.remarks(alone, "leg")]
+
+
 def results(rows):
     """(rows that are results, sentences on the others); BenchError where none has a time.
 

@@ -6,7 +6,7 @@ After "Automatic and Dynamic Configuration of Data Compression for Web Servers".
 
 import math
 
-from benchkit import legs, plot, regimes, regret, rounds, site, stats
+from benchkit import legs, plot, regimes, regret, stats
 from benchkit.experiments import load
 from benchkit.findings import Finding, exact
 from benchkit.legs import DEFAULT, ENGINES, GAIN, IDENTITY, LEVELS
@@ -54,13 +54,13 @@ def find(rows):
                     "regime, mean", regret.mean(time.of(ours))),
             Finding(f"{engine}-bytes", f"{engine}: bytes by default, to level 1's, mean",
                     regret.mean(size.between(ours, pinned[0])), "0.894", (0.894, 0.894)),
-            Finding(f"{engine}-cpu", f"{engine}: CPU of a response beyond that of the page as it is, "
-                    "the dearest level's to the cheapest's", exact(spread(rows, pinned)))]
+            Finding(f"{engine}-cpu", f"{engine}: CPU of a response beyond that of the page as it "
+                    "is, the dearest level's to the cheapest's", exact(spread(rows, pinned)))]
     return found
 
 
 def spread(rows, levels):
-    """How many times the CPU of the cheapest of the levels the dearest takes, at the lowest load."""
+    """How many times the CPU of the cheapest level the dearest takes, at the lowest load."""
     middle = {leg: stats.median(row["cpu_usec"] for row in of) for (leg,), of in stats.group(
         [row for row in rows if row["regime"] == rows[0]["regime"] and "overload" not in row],
         "leg").items()}
@@ -80,14 +80,7 @@ def draw(run, rows):
 
 
 def run(run):
-    dynamic, families = site.php(run), FAMILIES[run.scale]
-    chosen = {name: legs.known(name) for family in families for name in family.legs}
-    passes = regimes.Passes(run, dynamic, chosen, LENGTHS[run.scale].of(run))
-    for family in families:
-        passes.measure(family)
-    good, said = regimes.results(passes.rows)
-    run.save_table("", passes.rows)
-    run.save_table("rounds", good, "each round")
+    _, good, said = regimes.measured(run, FAMILIES[run.scale], legs.known, LENGTHS[run.scale])
     for engine in ENGINES:
         made = regret.summary([row for row in good if row["leg"] in names_of(engine)],
                               legs.GZIP_ALONE, RATE)
@@ -95,7 +88,5 @@ def run(run):
     draw(run, good)
     return Outcome(find(good), "zlib-single", "With zlib alone, the level that one would pin takes "
                    "{here} times as long as the best of each load: that is what following it can "
-                   "win. Below it stands the same of today's engines.",
-                   regimes.counts(good),
-                   [*passes.notes, *said, *rounds.remarks([row for row in good if "failed" in row],
-                                                          "leg")], ("php-fpm",))
+                   "win. Below it stands the same of today's engines.", regimes.counts(good), said,
+                   ("php-fpm",))

@@ -7,7 +7,7 @@ which he cannot know beforehand; it is one level, pinned and forgotten.
 
 import math
 
-from benchkit import arrivals, legs, plot, regimes, regret, rounds, site, stats
+from benchkit import arrivals, legs, plot, regimes, regret, rounds, site
 from benchkit.findings import Finding, exact, per_round
 from benchkit.legs import BROWSERS, DEFAULT, DEFAULT_GZIP, GOALS, IDENTITY, RATES
 from benchkit.regimes import Family, Length
@@ -50,7 +50,7 @@ FAMILIES = {
         Family("beside another process", (.3,), SOME, beside=True),
         Family("day up to", (.8,), SOME, day=True))}
 LENGTHS = {"smoke": Length(.1, .2, .1, .5, .2, 1), "quick": Length(1, .8, 3, 6, .8, 2),
-           "normal": Length(1, 1.2, 4, 16, 1.5, 5)}
+           "normal": Length(1, 1.2, 4, 14, 1.5, 5)}
 SCALED = {"smoke": "Its figures mean nothing. ", "normal": "",
           "quick": "A quick run: without the day, the other pages and most legs. "}
 
@@ -170,32 +170,17 @@ def curves(regrets, colours):
     return [curve for curve in found if curve.x]
 
 
-def save(run, rows, capacities):
-    """The rounds, and the table of each population and rate."""
-    run.save_table("rounds", rows, "each round")
-    run.save_table("capacity", capacities, "what each leg serves, of pages, in a closed loop")
+def run(run):
+    passes, good, said = regimes.measured(run, FAMILIES[run.scale], legs.known, LENGTHS[run.scale])
+    names = [name for name in FLOODED if name in passes.servers]
+    flooded, seconds = flood(run, passes, names[:run.pick(2, 4, len(names))],
+                             run.pick(1, 1, passes.length.rounds))
     for population, whom in legs.POPULATIONS.items():
         for rate in RATES:
-            made = regret.summary(rows, population, rate)
+            made = regret.summary(good, population, rate)
             if made:
                 run.save_table(f"{population.replace(' ', '-')}-{rate}", made,
                                f"to the best leg, {whom}, {rate} Mbit/s")
-
-
-def run(run):
-    dynamic, length = site.php(run), LENGTHS[run.scale].of(run)
-    families = FAMILIES[run.scale]
-    chosen = {name: legs.LEGS[name] for name in dict.fromkeys(
-        name for family in families for name in family.legs)}
-    passes = regimes.Passes(run, dynamic, chosen, length)
-    for family in families:
-        passes.measure(family)
-    names = [name for name in FLOODED if name in passes.servers]
-    flooded, seconds = flood(run, passes, names[:run.pick(2, 4, len(names))],
-                             run.pick(1, 1, length.rounds))
-    run.save_table("", passes.rows)
-    good, said = regimes.results(passes.rows)
-    save(run, good, passes.capacities)
     run.save_medians("flood", flooded, ("leg",), ("arrivals", "failed", "worst_second_p50_ms",
                                                   "sent_share", "load_cpu_share"), "the flood")
     run.save_table("flood-seconds", seconds)
@@ -203,10 +188,7 @@ def run(run):
     some, drowned = rounds.sent(flooded)
     found = [one for population in legs.POPULATIONS for rate in RATES
              for one in regret_findings(good, population, rate)]
-    quiet = [row for row in good if not row["regime"].startswith("beside")]
     return Outcome(found + flood_findings(some), f"{BROWSERS}-5-mean", "With default settings a "
                    "page takes at most {here} times as long to arrive as with the best leg of the "
-                   "regime.", SCALED[run.scale] + regimes.counts(good), [
-                       *passes.notes, *said, *drowned,
-                       *rounds.remarks([row for row in quiet if "failed" in row], "leg")],
+                   "regime.", SCALED[run.scale] + regimes.counts(good), [*said, *drowned],
                    ("nginx", "php-fpm"))
