@@ -78,5 +78,6 @@ def known(name):
 
 
 def serving(names, population, rate):
-    """Those of the names that are a choice for these clients."""
-    return [name for name in names if (leg := known(name)) and leg.serves(population, rate)]
+    """Those of the names that are a choice for these clients, in this list's order."""
+    return [name for name, leg in {**LEGS, **GAIN}.items()
+            if name in names and leg.serves(population, rate)]
