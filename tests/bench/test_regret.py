@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 from benchkit import arrivals, clients, legs, readme, regimes, regret, results, setups, site
+from benchkit.experiments import gain
 from benchkit.tools import ROOT, BenchError
 
 
@@ -202,3 +203,13 @@ def test_readme_its_chart_and_the_tables_are_made_of_the_rounds(tmp_path):
     readme.draw(kept["experiments"], tmp_path)
     assert "pinned zstd 1" in (tmp_path / "chart-dark.svg").read_text(encoding="utf-8")
     assert "overloaded, 1.50 ×" in (tmp_path / "regret.md").read_text(encoding="utf-8")
+
+
+def test_the_spread_of_levels_is_that_of_compression_alone():
+    def cpu(leg, usec, regime="a: 0.1"):
+        return {"regime": regime, "leg": leg, "cpu_usec": usec}
+
+    rows = [cpu("zlib, 1", 1100), cpu("zlib, 9", 1400), cpu(legs.IDENTITY, 1000),
+            cpu("zlib, 9", 9000, "a: 0.5")]
+    assert gain.spread(rows, ["zlib, 1", "zlib, 5", "zlib, 9"]) == 4
+    assert math.isnan(gain.spread([*rows, cpu("zlib, 2", 900)], ["zlib, 1", "zlib, 2"]))

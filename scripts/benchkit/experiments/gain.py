@@ -65,7 +65,8 @@ def spread(rows, levels):
         [row for row in rows if row["regime"] == rows[0]["regime"] and "overload" not in row],
         "leg").items()}
     beyond = [middle[leg] - middle.get(IDENTITY, math.nan) for leg in levels if leg in middle]
-    return stats.ratio(max(beyond, default=math.nan), min(beyond, default=math.nan))
+    # On a machine with other work, a difference may be none.
+    return max(beyond) / min(beyond) if beyond and min(beyond) > 0 else math.nan
 
 
 def draw(run, rows):
