@@ -1,4 +1,4 @@
-"""Load: h2load in a closed loop over HTTP/1.1 or HTTP/2.
+"""Load: wrk in a closed loop, h2load in a closed loop over HTTP/1.1 or HTTP/2.
 
 A closed loop waits for each response and so measures capacity; under overload it hides the latency
 that users would see. clients.py is the open loop.
@@ -6,10 +6,23 @@ that users would see. clients.py is the open loop.
 
 import contextlib
 import dataclasses
+import math
 import re
 
 from benchkit import sample, stats, tools
 
+# wrk rounds what it prints; its script interface gives the exact figures.
+WRK_REPORT = """
+done = function(summary, latency, requests)
+    local errors = summary.errors
+    local broken = errors.connect + errors.read + errors.write + errors.timeout
+    print(string.format("bench requests=%d usec=%d bytes=%d status=%d broken=%d "
+        .. "p50=%d p95=%d", summary.requests, summary.duration, summary.bytes,
+        errors.status, broken, latency:percentile(50), latency:percentile(95)))
+end
+"""
+
+TOOL_GRACE = 20  # seconds that a load generator may take over its duration
 SILENCE = 60  # seconds without a byte after which h2load gives up a connection: it has been lost
 COUNT_GRACE = 120  # seconds for a run of a fixed number of requests, whose duration is estimated
 
@@ -21,14 +34,24 @@ class Load:
     requests: int  # complete responses
     failed: int  # responses other than 2xx, and requests without a response
     seconds: float
-    bytes: int  # received, headers included
-    p50_ms: float  # latency percentiles
+    bytes: int  # received; wrk and h2load count headers too
+    p50_ms: float  # latency percentiles; NaN where the tool does not give them
     p95_ms: float
     whole: bool = False  # whether every request had come to its end; else some are cut off
 
     @property
     def rate(self):
         return stats.ratio(self.requests, self.seconds)
+
+
+def parse_wrk(text):
+    """The Load in the line that WRK_REPORT prints."""
+    line = re.search(r"^bench (.+)$", text, re.MULTILINE)
+    if line is None:
+        raise tools.BenchError("wrk printed no report")
+    field = {key: int(value) for key, value in re.findall(r"(\w+)=(-?\d+)", line.group(1))}
+    return Load(field["requests"], field["status"] + field["broken"], field["usec"] / 1e6,
+                field["bytes"], field["p50"] / 1e3, field["p95"] / 1e3)
 
 
 UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -89,6 +112,16 @@ def fixed_counts(run, legs, clients, seconds):
 
 def header_options(option, headers):
     return [part for name, value in headers.items() for part in (option, f"{name}: {value}")]
+
+
+def wrk(run, url, headers, seconds, connections):
+    """A closed loop over HTTP/1.1 for a whole number of seconds."""
+    script = run.work / "report.lua"
+    script.write_text(WRK_REPORT, encoding="utf-8")
+    whole = max(1, math.ceil(seconds))
+    command = [tools.find("wrk"), "-t1", f"-c{connections}", f"-d{whole}s", "-s", str(script),
+               *header_options("-H", headers), url]
+    return parse_wrk(run.load(command, whole + TOOL_GRACE))
 
 
 def h2load(run, url, headers, clients, requests, http2=False):

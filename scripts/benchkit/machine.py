@@ -48,7 +48,7 @@ def module_version():
 def tool_version(name):
     """A load generator or a server and its version."""
     program, option = VERSIONS.get(name, (name, "-v"))
-    # nginx and Varnish print it on their error output.
+    # wrk prints its version with its usage and a failure, nginx and Varnish on their error output.
     result = subprocess.run([tools.find(program), option], capture_output=True, text=True,
                             timeout=10, check=False)
     found = re.search(r"\d+(\.\d+)+", result.stdout + result.stderr)

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # program -> (Debian package, Fedora package)
 PACKAGES = {
+    "wrk": ("wrk", "wrk"),
     "h2load": ("nghttp2-client", "nghttp2"),
     "taskset": ("util-linux", "util-linux"),
     "unshare": ("util-linux", "util-linux"),

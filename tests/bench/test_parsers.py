@@ -1,4 +1,4 @@
-"""What the kit reads from h2load, /proc and the module's status."""
+"""What the kit reads from wrk, h2load, /proc and the module's status."""
 
 import math
 
@@ -6,6 +6,13 @@ import pytest
 
 from benchkit import load, sample, server
 from benchkit.tools import BenchError
+
+WRK = """Running 1s test @ http://127.0.0.1:8799/page.html
+  1 threads and 10 connections
+  18926 requests in 1.10s, 2.86GB read
+Requests/sec:  17210.73
+bench requests=18926 usec=1099661 bytes=3070925000 status=3 broken=2 p50=390 p95=800
+"""
 
 H2LOAD = """starting benchmark...
 spawning thread #0: 5 total client(s). Timing-based test with 0s of warm-up time.
@@ -29,6 +36,14 @@ traffic: 0B (0) total, 0B (0) headers (space savings 0.00%), 0B (0) data
 """
 
 
+def test_wrk_report():
+    seen = load.parse_wrk(WRK)
+    assert (seen.requests, seen.failed, seen.bytes) == (18926, 5, 3070925000)
+    assert seen.seconds == pytest.approx(1.099661)
+    assert seen.rate == pytest.approx(17210.7, abs=0.1)
+    assert (seen.p50_ms, seen.p95_ms) == (0.39, 0.8)
+
+
 def test_h2load_summary_and_log():
     log = "\n".join(f"17952161340128{n:02}\t200\t{n * 1000}" for n in range(1, 101))
     seen = load.parse_h2load(H2LOAD, log)
@@ -49,10 +64,11 @@ def test_h2load_without_a_server():
     assert math.isnan(seen.p50_ms)
 
 
+@pytest.mark.parametrize("parse", [load.parse_wrk, load.parse_h2load])
 @pytest.mark.parametrize("text", ["", "unable to connect to 127.0.0.1:1 Connection refused\n"])
-def test_output_without_a_summary_is_an_error(text):
+def test_output_without_a_summary_is_an_error(parse, text):
     with pytest.raises(BenchError):
-        load.parse_h2load(text)
+        parse(text)
 
 
 @pytest.mark.parametrize("text, seconds", [

@@ -1,6 +1,6 @@
 """A 300 KB page: as it is, compressed for each request, at the first one, and beforehand.
 
-After "gzip encoding and compress middleware", which had wrk with 100 connections, 10 seconds.
+After "gzip encoding and compress middleware": wrk, 100 connections, 10 seconds.
 """
 
 from benchkit import corpus, load, plot, rounds, server, stats, web
@@ -72,11 +72,12 @@ def run(run):
             for name, folder in FOLDERS.items()]
     lengths = {leg.name: has_length(leg) for leg in legs}
     web.wait_cached(httpd, ["/cached/page.html"])
-    rows = rounds.measure(run, legs, load.fixed_counts(run, legs, CONNECTIONS, run.pick(.3, 1, 2)))
+    rows = rounds.measure(run, legs, lambda leg: load.wrk(
+        run, leg.url, leg.headers, run.pick(1, 1, 2), CONNECTIONS))
     run.save_table("", rows)
     figures = ("rate", "sent_bytes", "cpu_usec_per_response", "p50_ms")
     run.save_medians("summary", rows, ("variant",), figures)
     draw(run, rows, stats.medians(rows, ("variant",), figures))
     return Outcome(find(rows, lengths), "each", "Compressed for each request, the page is served "
                    "{here} times as often as plain; precompressed or kept, that cost is gone.",
-                   conditions=rounds.remarks(rows, "variant"), tools=("h2load",))
+                   conditions=rounds.remarks(rows, "variant"), tools=("wrk",))
