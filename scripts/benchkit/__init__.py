@@ -6,7 +6,7 @@ run        one run: work directory, processes, tables; nothing else survives it
 
 packages   Debian packages of web pages, downloaded and unpacked
 corpus     the bodies, deterministic, and their composition
-web        larger corpora: web files, a page with images, pieces of a dynamic page
+web        larger corpora: web files, sites, a page with images, pieces of a dynamic page
 releases   releases of npm packages
 codecs     bodies in a coding and back; codeckit has the libraries
 
@@ -27,8 +27,9 @@ capture    frames, off an interface
 visit      a pipelined visit of a page, captured
 
 http1      responses out of a stream
-load       h2load in a closed loop, its output parsed
+load       wrk and h2load in a closed loop, their output parsed
 arrivals   random arrivals that follow a curve
+spikes     a load near capacity, and more for a while
 clients    an open loop over HTTP/1.1 of clients that give up, or ask again
 sample     CPU, memory and the module's counters of a server while a load runs
 rounds     legs, checked once and then measured in interleaved rounds

@@ -7,6 +7,13 @@ import bisect
 import math
 import random
 
+# The mean load of a mobile operator's cells over a day: M. Laner et al., "Users in Cells: A Data
+# Traffic Analysis", WCNC 2012. Of the source's figure 7a is known that demand is least at 5:00 and
+# most at 20:00, which is so here. At each full hour, to the peak; the last is the next midnight.
+DAY_HOURS = (0.54, 0.36, 0.22, 0.15, 0.11, 0.08, 0.13, 0.20, 0.33, 0.49, 0.62, 0.70,
+             0.74, 0.76, 0.74, 0.74, 0.74, 0.84, 0.88, 0.91, 1.00, 0.93, 0.85, 0.79, 0.54)
+DAY = tuple((hour / 24, demand) for hour, demand in enumerate(DAY_HOURS))
+DAY_FROM = "of a mobile operator's cells (M. Laner et al., WCNC 2012)"
 STEADY = ((0, 1), (1, 1))
 
 

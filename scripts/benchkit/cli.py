@@ -16,8 +16,9 @@ from benchkit.run import SCALES, Run
 from benchkit.tools import ROOT, BenchError, need_libraries, say
 
 # `all` goes from the short and certain to the long.
-ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "levels",
-         "peers", "memory", "once", "dictionary", "system-b", "load")
+ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
+         "levels", "peers", "memory", "once", "dictionary", "p95", "spike", "system-b", "day",
+         "load")
 ALONE = ("first", "gain")  # of no share in `all` and the kept run; these run where they are named
 COMMANDS = ("all", "report", "regret", "readme", "instructions")
 KEPT = ROOT / "docs" / "results" / "results.json"

@@ -19,7 +19,6 @@ LARGE = ((120, 1.0),)
 LIGHT, HEAVY = 0, 14  # fpm.SCRIPT's work: pages of SIZES take about 0.3 and 4 ms in the mean
 DAY = ((0, 0.0625), (0.5, 1), (1, 0.0625))  # of its peak: of 0.8 from 0.05 on, and back
 FULL = 0.95  # of what a leg can serve, from which on it is overloaded
-SATURATED = 0.97  # of the server's CPU, all processes: the queue grows for as long as it is watched
 WARM = 0.5  # seconds until what a fixed setup has in its queue is as at any time
 BEYOND = 20  # responses that must be beyond a percentile
 STEP = 512  # bytes that a decoder is given at once, to see when it has its first text
@@ -208,12 +207,10 @@ class Passes:
             httpd.stop()
             httpd.start()
             sample.wait_until_idle(httpd.pids)
-        smoke = self.run.scale == "smoke"  # whose figures are none
         row |= {"rate": round(row["arrivals"] / (end - start), 1), "cpu_share": share,
                 "cpu_usec": round(1e6 * stats.ratio(share * (end - start), row["arrivals"]), 1),
-                **seen.conditions(clients.PATIENCE if smoke else clients.LATE)}
-        return {**row, "steady": not row["failed"] and (
-            smoke or share + row["foreign_share"] <= SATURATED)}
+                **site.conditions(self.run, seen)}
+        return {**row, "steady": rounds.is_steady(self.run, row)}
 
 
 def measured(run, families, known, length):
@@ -241,11 +238,8 @@ def results(rows):
     """
     measured = [row for row in rows if "overload" not in row]
     good, said = rounds.sent(measured)
-    steady = [row for row in good if row["steady"]]
-    if len(steady) < len(good):
-        said.append(f"{len(good) - len(steady)} of {len(measured)} rows are no steady state, and "
-                    "have no time: requests failed, or processes took more than "
-                    f"{100 * SATURATED:.0f} % of the server's CPU.")
+    steady, queued = rounds.steady(good, len(measured))
+    said += queued
     if not steady:
         raise tools.BenchError("nothing was measured: " + " ".join(said or ["all is overloaded"]))
     cells = stats.group(good, "regime", "leg")

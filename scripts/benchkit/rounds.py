@@ -14,6 +14,7 @@ from benchkit import clients, codecs, sample, stats
 
 LEAST = {"smoke": 1, "quick": 2, "normal": 3}  # rounds, however long they take
 MOST = 60  # rounds: more would say little more
+SATURATED = 0.97  # of the server's CPU, all processes: the queue grows for as long as it is watched
 DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the report mentions
 
 
@@ -91,6 +92,23 @@ def sent(rows):
     return good, [f"{bad} of {len(rows)} legs are no result: less than {100 * clients.SENT:.0f} % "
                   f"of their requests were sent in time, or the load took more than "
                   f"{100 * clients.BUSY:.0f} % of its CPU."] if bad else []
+
+
+def is_steady(run, row):
+    """Whether a pass of an open loop has times: its queue has an end. At the scale smoke, whose
+    figures are none, whatever lost nothing.
+    """
+    return not row["failed"] and (
+        run.scale == "smoke" or row["cpu_share"] + row["foreign_share"] <= SATURATED)
+
+
+def steady(rows, of=0):
+    """(the rows that have a steady state, sentences on the others `of` so many)."""
+    good = [row for row in rows if row["steady"]]
+    bad = len(rows) - len(good)
+    return good, [f"{bad} of {of or len(rows)} rows are no steady state, and have no time: requests "
+                  f"failed, or processes took more than {100 * SATURATED:.0f} % of the server's "
+                  "CPU."] if bad else []
 
 
 def remarks(rows, by=""):

@@ -3,6 +3,7 @@
 Every pass starts a server, or uses one that runs, replays visits to it and reads its log.
 """
 
+import dataclasses
 import math
 import random
 import re
@@ -20,7 +21,7 @@ SNIPPET = """
 ListenBacklog 4096
 AsyncRequestWorkerFactor 1000
 BufferedLogs On
-LogFormat "%{{msec}}t %{{elastic-level}}n" levels
+LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n" levels
 CustomLog {folder}/levels.log levels "expr=%{{REQUEST_URI}} != '/elastic-status'"
 """
 # A response waits for no worker but those of PHP: with httpd's own few, it would be those that an
@@ -28,7 +29,17 @@ CustomLog {folder}/levels.log levels "expr=%{{REQUEST_URI}} != '/elastic-status'
 THREADS = 64
 NGINX = "        gzip on;\n        gzip_comp_level {level};\n"
 
-LOGGED = re.compile(r"^(\d+) (\d+|-)$", re.MULTILINE)
+LOGGED = re.compile(r"^(\d+) (\d+|-) (~?)(\d+|-)$", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Logged:
+    """A response in the server's own log."""
+
+    at: float  # when its request came, in seconds since the epoch
+    level: int
+    usec: int  # in the encoder
+    elapsed: bool  # whether that is time elapsed, rather than CPU time
 
 
 class Site:
@@ -99,12 +110,13 @@ class Site:
             raise tools.BenchError(f"{httpd.url('/')} served nothing under a small load")
         return served / used
 
-    def levels(self, httpd):
-        """Stops the server; (seconds since the epoch, level) of each response, from its log."""
+    def logged(self, httpd):
+        """Stops the server; what its log has of each response."""
         httpd.stop()
         text = (httpd.folder / "levels.log").read_text(encoding="utf-8")
-        return [(int(at) / 1e3, 0 if level == "-" else int(level))
-                for at, level in LOGGED.findall(text)]
+        return [Logged(int(at) / 1e3, 0 if level == "-" else int(level),
+                       0 if usec == "-" else int(usec), mark == "~")
+                for at, level, mark, usec in LOGGED.findall(text)]
 
 
 def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip", keep=False):
@@ -112,6 +124,11 @@ def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip", keep=False):
     seen = clients.replay(httpd, visits, {"Accept-Encoding": accept}, patience, keep)
     sample.wait_until_idle(httpd.pids)
     return seen
+
+
+def conditions(run, seen):
+    """seen.conditions(); at the scale smoke, whose figures are none, no request is late."""
+    return seen.conditions(clients.PATIENCE if run.scale == "smoke" else clients.LATE)
 
 
 def php(run):

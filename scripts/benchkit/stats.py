@@ -9,8 +9,8 @@ import statistics
 
 
 def median(values):
-    """The median; NaN of nothing."""
-    values = list(values)
+    """The median of those that are figures; NaN of none."""
+    values = [value for value in values if not math.isnan(value)]
     return statistics.median(values) if values else math.nan
 
 
@@ -146,3 +146,12 @@ def drawn_anew(rounds, statistic):
     spread = numpy.std(numpy.log(drawn), ddof=1) * math.sqrt(len(rounds) / (len(rounds) - 1))
     reach = math.exp(student(len(rounds)) * spread)
     return middle, middle / reach, middle * reach
+
+
+def correlation(left, right):
+    """Spearman's rank correlation; NaN of fewer than three pairs, or where one side is constant."""
+    import scipy.stats
+
+    if len(left) < 3 or len(set(left)) == 1 or len(set(right)) == 1:
+        return math.nan
+    return float(scipy.stats.spearmanr(left, right).correlation)

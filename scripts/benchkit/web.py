@@ -1,5 +1,6 @@
-"""The larger corpora: a mix of web files, a page with images, pieces of a dynamic page."""
+"""The larger corpora: a mix of web files, sites, a page with images, pieces of a dynamic page."""
 
+import dataclasses
 import hashlib
 import random
 import re
@@ -9,7 +10,7 @@ from benchkit import corpus, packages, tools
 
 KB = corpus.KB
 
-# Packages with HTML pages.
+# Packages with HTML pages: each is a site.
 SITES = (
     "apache2-doc", "debian-faq", "debian-policy", "debian-reference-en", "developers-reference",
     "docbook-xsl-doc-html", "exim4-doc-html", "flex-doc", "freetds-doc", "git-doc", "haproxy-doc",
@@ -35,6 +36,14 @@ IMAGES, IMAGE_BYTES, HTML_BYTES = 41, 125 * KB, 42 * KB
 PIECE_BYTES = 4 * KB  # of a piece of a dynamic page, at most
 CACHE_PATIENCE = 60  # seconds
 SETTLED = 41  # seconds after which a file's own numbers name it, see src/core/entry.c
+SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most that counts as a page of a site
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    name: str
+    version: str
+    pages: tuple  # bodies
 
 
 def digest_order(named):
@@ -65,6 +74,21 @@ def choose(sized, count, limit):
                    if one[0].endswith(suffix) and SMALLEST <= one[2] <= limit]
         chosen += fitting[:round(share * count)]
     return chosen
+
+
+def sites(run, most):
+    """The sites, each with up to `most` pages."""
+    least, largest = SITE_PAGE
+    made = []
+    for package in packages.get(SITES, run.download)[0]:
+        fitting = [(name, path) for name, path in package.of_kind(".html")
+                   if least <= path.stat().st_size <= largest]
+        chosen = digest_order(fitting)[:most]
+        if chosen:
+            made.append(Site(package.name, package.version,
+                             tuple(path.read_bytes() for _, path in chosen)))
+    return made or [Site(f"invented-{seed}", "-", (corpus.invented_html(20 * KB, seed),))
+                    for seed in range(1, 4)]
 
 
 def page_with_images(run):

@@ -64,6 +64,14 @@ def test_web_files_have_their_number_mean_and_kinds():
     assert {name.rpartition(".")[2] for name, _ in files} == {"html", "js", "css", "svg", "json"}
 
 
+def test_package_with_pages_is_a_site():
+    put(web.SITES[1], {f"{number}.html": b"<p>" * 1000 for number in range(9)})
+    put(web.SITES[2], {"small.html": b"<p>", "a.css": b"x" * 9000})
+    found = web.sites(RUN, 4)
+    assert [(site.name, site.version, len(site.pages)) for site in found] == [
+        (web.SITES[1], "1.0-1", 4)]
+
+
 def test_page_with_images():
     html, images, _ = web.page_with_images(RUN)
     links = re.findall(rb'<img src="([^"]+)"', html)

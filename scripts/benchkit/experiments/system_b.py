@@ -8,8 +8,8 @@ a static server has 6, and all get the spike of section 5.2.
 
 import time
 
-from benchkit import arrivals, plot, rounds, setups, site, stats, system_b
-from benchkit.findings import Finding, exact, number, paired
+from benchkit import arrivals, plot, rounds, setups, site, spikes, system_b
+from benchkit.findings import Finding, exact, paired
 from benchkit.results import PAPER, Outcome
 
 TITLE = "a spike of 69 %: this module, and elasticd with a plugin in its place"
@@ -21,18 +21,10 @@ SETUP = ("The same arrivals for all servers of PHP's pages, and of Python's; the
          "overrun by that. The CPU of the application, httpd and elasticd is counted.")
 SECONDS = 12, 45, 100
 
-ATTACK = 1.69  # the source's spike, to its normal demand
-NEAR = 0.85  # of what saturates level 6: the normal load
-CEILING = 6
-TIMEOUT = 0.1  # after which a client leaves: 30 s of the source's five minutes
-INTERVAL = 0.1  # seconds: the shortest that the controller's may be
-BINS = 40  # of the plot
-LEVELS = 1, CEILING
+AFTER = 1.0  # to the attack's length
+LEVELS = 1, spikes.CEILING
 STATIC, MODULE, PLUGIN = "static 6", "System-A: the module", "System-B: elasticd, plugin"
 PYTHON = ", Python"
-STEP = setups.Setup("Elastic On\nElasticCodings gzip\nElasticControl step\n"
-                    f"ElasticLevel gzip 1 {CEILING}\n"
-                    f"ElasticInterval {1000 * INTERVAL:.0f}ms\n")
 COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP,
            STATIC + PYTHON: plot.BR, PLUGIN + PYTHON: plot.CACHED}
 
@@ -42,7 +34,7 @@ class Systems:
 
     def __init__(self, run):
         php = site.php(run)
-        self.daemon = system_b.Elasticd(run, INTERVAL)
+        self.daemon = system_b.Elasticd(run, spikes.INTERVAL)
         python, plugin = system_b.python_sites(run, self.daemon, *LEVELS)
         self.sites = {STATIC: php, MODULE: php,
                       PLUGIN: system_b.php_plugin(php, self.daemon, *LEVELS),
@@ -51,7 +43,8 @@ class Systems:
     def serve(self, name):
         """A started server of the system, of which one page was checked."""
         setup = (setups.NOTHING if name.startswith(PLUGIN) else
-                 STEP if name == MODULE else setups.ours("gzip", CEILING))
+                 setups.step(spikes.CEILING, spikes.INTERVAL) if name == MODULE else
+                 setups.ours("gzip", spikes.CEILING))
         httpd = self.sites[name].serve(setup)
         self.sites[name].check(httpd, "gzip", "gzip")
         return httpd
@@ -61,89 +54,55 @@ class Systems:
         of, httpd = self.sites[name], self.serve(name)
         with system_b.Trace(self.daemon, *LEVELS, time.time) as trace:
             seen = site.replay(httpd, site.pages(times, of.path), patience)
-        logged = of.levels(httpd)
-        return seen, trace.levels if name.startswith(PLUGIN) else logged
-
-
-def rows_of(seen, levels, spans):
-    """A row for each phase of a replay; `levels` are (seconds since the epoch, level)."""
-    return [{
-        "phase": phase, "seconds": round(end - start, 2),
-        "arrivals": len(seen.between(start, end)), "failed": seen.failures(start, end),
-        "failed_share": round(seen.failed_share(start, end), 4),
-        **{f"p{percent}_ms": seen.percentile_ms(percent, start, end) for percent in (50, 95, 99)},
-        "level": stats.mean([level for at, level in levels if start <= at - seen.began < end], 2),
-        "cpu_share": seen.cpu_share(start, end), **seen.conditions()}
-            for phase, (start, end) in spans.items()]
-
-
-def points_of(seen, levels, total):
-    """The same over time, for the plot."""
-    return [{"at_s": round(start, 3),
-             "responses_per_s": round(len(seen.answered(start, end)) / (end - start), 1),
-             "p50_ms": seen.percentile_ms(50, start, end),
-             "level": stats.mean([level for at, level in levels
-                                  if start <= at - seen.began < end], 2)}
-            for start, end in arrivals.bins(total, BINS)]
+        logged = of.logged(httpd)
+        return seen, (trace.levels if name.startswith(PLUGIN)
+                      else [(one.at, one.level) for one in logged])
 
 
 def measure(run, systems):
     """(rows of each system, phase and round, points over time of the last round)."""
     length = run.pick(.3, 1.5, 4)
-    spans = {name: (place * length, (place + 1) * length)
-             for place, name in enumerate(("before", "attack", "after"))}
-    curve, total = arrivals.spike(1, 1, 1, ATTACK), 3 * length
+    spans = spikes.phases(length, AFTER)
+    total = spans["after"][1]
+    curve = arrivals.spike(spikes.BEFORE, 1, AFTER, spikes.ATTACK)
     rows, over_time, times = [], {}, {}
     for number, name in rounds.interleaved(run, COLOURS):
         suffix = PYTHON if name.endswith(PYTHON) else ""
         if (number, suffix) not in times:
             httpd = systems.serve(STATIC + suffix)
-            rate = NEAR * systems.sites[STATIC + suffix].capacity(
+            rate = spikes.NEAR * systems.sites[STATIC + suffix].capacity(
                 httpd, [systems.sites[STATIC + suffix].path], min(1, length))
             httpd.stop()
             times[number, suffix] = arrivals.poisson(curve, rate, total, seed=number)
-        seen, levels = systems.replay(name, times[number, suffix], TIMEOUT * length)
-        rows += [{"round": number, "system": name, **row}
-                 for row in rows_of(seen, levels, spans)]
-        over_time[name] = points_of(seen, levels, total)
+        seen, levels = systems.replay(name, times[number, suffix], spikes.TIMEOUT * length)
+        rows += [{"round": number, "variant": name, **row}
+                 for row in spikes.rows_of(run, seen, levels, spans)]
+        over_time[name] = spikes.points_of(seen, levels, total)
     return rows, over_time
 
 
 def find(rows):
     attack = [row for row in rows if row["phase"] == "attack"]
-    lost = {name: stats.median(row["failed_share"] for row in attack if row["system"] == name)
-            for name in COLOURS}
-    found = [Finding(key, f"share of the attack's requests that are lost, {name}; of {other}, "
-                     f"{number(lost[other])}", exact(lost[name]),
-                     "it serves on, where the static one is overrun")
-             for key, name, other in (("php", PLUGIN, STATIC), ("module", MODULE, STATIC),
-                                      ("python", PLUGIN + PYTHON, STATIC + PYTHON))]
+    found = []
+    for key, name, other in (("php", PLUGIN, STATIC), ("module", MODULE, STATIC),
+                             ("python", PLUGIN + PYTHON, STATIC + PYTHON)):
+        (share, words), (_, others) = spikes.lost(attack, name), spikes.lost(attack, other)
+        found.append(Finding(key, f"share of the attack's requests that are lost, {name} ({words}; "
+                             f"{other}: {others})", exact(share),
+                             "it serves on, where the static one is overrun"))
     return found + [Finding("cpu", f"CPU before the attack, {PLUGIN} to {MODULE}", paired(
-        [row for row in rows if row["phase"] == "before"], {"system": PLUGIN}, {"system": MODULE},
+        [row for row in rows if row["phase"] == "before"], {"variant": PLUGIN}, {"variant": MODULE},
         "cpu_share"))]
-
-
-def draw(run, over_time):
-    def curves(key, step=False):
-        return [plot.Curve([row["at_s"] for row in over_time[name]],
-                           [row[key] for row in over_time[name]], name, colour, step=step)
-                for name, colour in COLOURS.items()]
-
-    plot.panels(run, "", "demand met, latency and level over time (last round)", "seconds", [
-        plot.Panel("arrivals answered, per second", curves("responses_per_s")),
-        plot.Panel("median latency, ms", curves("p50_ms"), log=True),
-        plot.Panel("gzip level", curves("level", step=True),
-                   limits={"bottom": 0, "top": CEILING + 0.5})])
 
 
 def run(run):
     rows, over_time = measure(run, Systems(run))
     run.save_table("", rows)
-    run.save_medians("summary", rows, ("system", "phase"),
+    run.save_medians("summary", rows, ("variant", "phase"),
                      ("failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share",
                       "load_cpu_share"))
-    draw(run, over_time)
+    spikes.draw(run, over_time, COLOURS)
     good, unsent = rounds.sent(rows)
     return Outcome(find(good), "php", "Compression in PHP by elasticd's level loses {here} "
                    "of the attack's requests.",
-                   conditions=[*unsent, *rounds.remarks(rows, "system")], tools=("php-fpm",))
+                   conditions=[*unsent, *rounds.remarks(rows, "variant")], tools=("php-fpm",))
