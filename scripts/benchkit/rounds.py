@@ -103,7 +103,7 @@ def is_steady(run, row):
 
 
 def steady(rows, of=0):
-    """(the rows that have a steady state, sentences on the others `of` so many)."""
+    """(the rows that have a steady state, sentences on the others, `of` so many)."""
     good = [row for row in rows if row["steady"]]
     bad = len(rows) - len(good)
     return good, [f"{bad} of {of or len(rows)} rows are no steady state, and have no time: requests "

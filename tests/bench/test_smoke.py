@@ -55,11 +55,11 @@ def test_an_experiment_at_its_smallest(module, tmp_path, name):
 
 
 def test_an_experiment_that_crashes_is_named_and_the_others_run_on(module, tmp_path):
-    """Without wrk, one of two cannot run."""
+    """One of two cannot run."""
     code = ("import sys; sys.path.insert(0, sys.argv.pop(1))\n"
-            "from benchkit import cli, load\n"
+            "from benchkit import cli\nfrom benchkit.experiments import static_vs_dynamic\n"
             "def broken(*_): raise ZeroDivisionError('planted')\n"
-            "load.wrk = broken; sys.exit(cli.main(sys.argv[1:]))")
+            "static_vs_dynamic.has_length = broken; sys.exit(cli.main(sys.argv[1:]))")
     seen = subprocess.run(
         [sys.executable, "-c", code, tools.ROOT / "scripts", "static-vs-dynamic", "control",
          "--smoke", "--out", tmp_path], capture_output=True, text=True, timeout=300, check=False)

@@ -92,7 +92,7 @@ def find(days):
         # A page has as many bytes where others were lost; CPU is another thing then.
         return Finding(key, text, paired(days if figure == "bytes_per_response" else steady,
                                          {"variant": "elastic"}, {"variant": other}, figure),
-                       there, source, note="overloaded")
+                       there, source, note="requests were lost")
 
     def of_elastic(figure):
         return exact(stats.median(day[figure] for day in steady if day["variant"] == "elastic"))
@@ -106,9 +106,9 @@ def find(days):
                 "what is left of it, most of the day", (1, math.inf)),
         Finding("peak", "elastic's share of the CPU when demand is high",
                 of_elastic("cpu_share_peak"), "below 0.8, ElasticCPU's threshold", aim=(0, 0.8),
-                note="overloaded"),
+                note="requests were lost"),
         Finding("quiet", "elastic's level when demand is low", of_elastic("level_quiet"),
-                "up to 9", note="overloaded")]
+                "up to 9", note="requests were lost")]
 
 
 def draw(run, hours):

@@ -18,7 +18,7 @@ THERE = ("figure 9, normalised 95th percentile of compression time over CPU util
          "time under heavy load.")
 SETUP = ("Pages of 120 KB from php-fpm, random arrivals in an open loop at shares of what each "
          "level has CPU for, one server for each level; 400 responses of each at least, so that "
-         "20 are beyond the percentile. What has no steady state is overloaded and has no time.")
+         "20 are beyond the percentile. What has no steady state has no time.")
 SECONDS = 12, 35, 100
 
 LEVELS = (2, 4, 8)
@@ -86,13 +86,13 @@ def find(rows):
     return [
         Finding("half", f"compression time p95 at {100 * HIGH:.0f} % of capacity, level 2's to 8's",
                 paired(top, *sides, "compression_p95_ms"), "0.5", (0.5, 0.5),
-                note="overloaded"),
+                note="no steady state"),
         Finding("bytes", "bytes, level 2's to level 8's", paired(top, *sides, "bytes"), "1.1",
-                (1.1, 1.1), note="overloaded"),
+                (1.1, 1.1), note="no steady state"),
         Finding("growth", f"difference of levels 8 and 2 at {100 * HIGH:.0f} % of capacity, to "
                 f"that on a line through {100 * LOW:.0f} and {100 * MIDDLE:.0f} %",
                 stats.drawn_anew(cells, growth), "faster than linearly", (1, math.inf),
-                note="overloaded")]
+                note="no steady state")]
 
 
 def draw(run, rows):

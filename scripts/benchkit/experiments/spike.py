@@ -148,7 +148,7 @@ def find(rows, limits):
         Finding("latency", "elastic's median latency, in the attack to before it", paired(
             [row for row in rows if row["variant"] == "elastic" and row["steady"]],
             {"phase": "attack"}, {"phase": "before"}, "p50_ms"), "it stays up",
-            note="overloaded"),
+            note="no steady state"),
         Finding("level", "elastic's lowest level in the attack", exact(stats.median(
             row["level_least"] for row in attack if row["variant"] == "elastic")), "1"),
         Finding("recovery", "static: out of order after the attack, to the attack's length",
