@@ -106,9 +106,9 @@ def steady(rows, of=0):
     """(the rows that have a steady state, sentences on the others, `of` so many)."""
     good = [row for row in rows if row["steady"]]
     bad = len(rows) - len(good)
-    return good, [f"{bad} of {of or len(rows)} rows are no steady state, and have no time: requests "
-                  f"failed, or processes took more than {100 * SATURATED:.0f} % of the server's "
-                  "CPU."] if bad else []
+    return good, [f"{bad} of {of or len(rows)} rows are no steady state, and have no time: "
+                  "requests failed, or processes took more than "
+                  f"{100 * SATURATED:.0f} % of the server's CPU."] if bad else []
 
 
 def remarks(rows, by=""):
