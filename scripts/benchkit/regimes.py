@@ -10,7 +10,7 @@ import itertools
 import math
 import sys
 
-from benchkit import arrivals, build, clients, codecs, rounds, sample, site, stats, tools
+from benchkit import arrivals, build, codecs, rounds, sample, site, stats, tools
 from benchkit.legs import IDENTITY, RATES
 from benchkit.run import end_process
 from codeckit import decoders
