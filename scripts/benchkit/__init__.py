@@ -17,7 +17,8 @@ fpm        php-fpm and its pages
 handler    a page that httpd itself writes
 site       a dynamic site: servers in front of an application, and their log
 beside     the servers of the experiment peers
-legs       the ways to compress of the experiment load
+legs       the ways to compress of the experiments load and gain
+regimes    pages at a load, put to legs whose capacity is known
 differences  servers with dictionaries, and visits to them
 system_b   elasticd and the plugins in the module's place
 
@@ -35,12 +36,13 @@ rounds     legs, checked once and then measured in interleaved rounds
 
 stats      medians, percentiles, ratios and their intervals
 overhead   what compression costs: CPU beyond that of the same response without it
+regret     what a leg takes to the best one of its regime, and the tables of it
 findings   a figure with its interval, beside the source's or an aim
 machine    what the figures were measured on
 plot       matplotlib, set up once
 results    what an experiment leaves
 report     one HTML page of it, by the template report.html, and a JSON beside
-readme     README's tables
+readme     README's tables and chart
 instructions  what a response takes in httpd, counted by valgrind
 
 An experiment is a module of benchkit.experiments; docs/internals/bench.md says what it has.

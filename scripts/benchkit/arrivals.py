@@ -54,6 +54,12 @@ def poisson(curve, peak, seconds, seed):
             times.append(now)
 
 
+def exactly(count, seconds, seed):
+    """So many times, as independent arrivals have them that turn out to be so many."""
+    source = random.Random(seed)
+    return sorted(source.uniform(0, seconds) for _ in range(count))
+
+
 def steady(rate, seconds, seed):
     """Times of arrivals at a rate that stays; one at least."""
     return poisson(STEADY, rate, seconds, seed) or [0.0]

@@ -1,4 +1,4 @@
-"""The command line: scripts/bench NAME…|all|report|readme|instructions [--quick] [--out DIR] …"""
+"""The command line: scripts/bench NAME…|all|report|regret|readme|instructions [--quick] …"""
 
 import argparse
 import errno
@@ -19,8 +19,8 @@ from benchkit.tools import ROOT, BenchError, need_libraries, say
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
          "levels", "peers", "memory", "once", "dictionary", "p95", "spike", "system-b", "day",
          "load")
-ALONE = ("first",)  # of no share in `all` and the kept run; these run where they are named
-COMMANDS = ("all", "report", "readme", "instructions")
+ALONE = ("first", "gain")  # of no share in `all` and the kept run; these run where they are named
+COMMANDS = ("all", "report", "regret", "readme", "instructions")
 KEPT = ROOT / "docs" / "results" / "results.json"
 MEGABYTE = 1 << 20
 LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
@@ -37,6 +37,7 @@ def listing():
     lines += [f"  all                every one of them but {', '.join(ALONE)}, and one report",
               "  instructions       what a response takes in httpd, counted by valgrind",
               "  report             the report of the results in --out, made again",
+              "  regret             what each leg of load takes to the best, in --out or stored",
               "  readme             the tables and the chart of README.md, from the stored results"]
     return "experiments:\n" + "\n".join(lines)
 
@@ -55,6 +56,8 @@ def make_parser():
                         ("smoke", "seconds: shows that everything works, and measures nothing")):
         scales.add_argument(f"--{scale}", dest="scale", action="store_const", const=scale,
                             default="normal", help=text)
+    parser.add_argument("--rounds", type=int, default=0, metavar="N",
+                        help="at least so many rounds; exactly, of load and gain")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         help="where the results go (default: build/bench/NAME)")
     parser.add_argument("--resume", action="store_true",
@@ -102,7 +105,8 @@ def run_experiment(name, options):
     experiment = load_experiment(name)
     seconds = dict(zip(SCALES, experiment.SECONDS))[options.scale]
     say(f"{name}: about {seconds:.0f} s")
-    with Run(name, options.scale, options.out, seconds, options.download) as run:
+    with Run(name, options.scale, options.out, seconds, options.download,
+             options.rounds) as run:
         results.save(run, experiment.run(run), experiment, command_of(name, options.scale))
         run.publish()
 
@@ -166,6 +170,17 @@ def make_report(options):
     print(report.write(options.out, (*ORDER, *ALONE), {}, options.page))
 
 
+def print_regret(options):
+    """The tables of a run of load in --out, or else of the kept one."""
+    from benchkit import regret, results
+
+    facts = results.load(options.out, "load") or json.loads(
+        KEPT.read_text(encoding="utf-8"))["experiments"]["load"]
+    if not regret.rows_of(facts):
+        raise BenchError(f"there is no run of load in {options.out} whose rounds are kept")
+    print(regret.page(facts), end="")
+
+
 def write_readme(_):
     from benchkit import readme
 
@@ -196,6 +211,8 @@ def run_command(options):
         return write_readme(options)
     if options.command == "report":
         return make_report(options)
+    if options.command == "regret":
+        return print_regret(options)
     ensure_space(options.out)
     build.ensure(say)
     if options.command == "instructions":

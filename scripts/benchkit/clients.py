@@ -48,6 +48,9 @@ class Result:
     bytes: int  # of the answer, header and framing included; 0 where lost
     requests: int  # that were sent for it
     delay: float  # from its time until the first one was sent
+    pieces: tuple = ()  # (seconds since its time, bytes so far, of them the body's) as they came
+    coding: str = ""
+    body: bytes = b""  # as it came; only where it is coded
 
     @property
     def at(self):
@@ -138,28 +141,43 @@ class Connection:
         self.connected = False
         self.used = False  # whether it has carried a response before
         self.request, self.answer, self.pending = None, None, b""
-        self.bytes = 0  # of the answer so far
+        self.bytes = self.body_bytes = 0  # of the answer so far
+        self.pieces, self.body = [], bytearray()
 
     def carry(self, request, text):
         self.request, self.answer, self.pending = request, http1.Responses(), text
-        self.bytes = 0
+        self.bytes = self.body_bytes = 0
+        self.pieces, self.body = [], bytearray()
         request.connection = self
 
     def send(self):
         if self.pending:
             self.pending = self.pending[self.socket.send(self.pending):]
 
-    def feed(self, data):
-        """Whether the answer is whole; ValueError where it is none."""
+    @property
+    def coding(self):
+        return self.answer.fields.get(b"content-encoding", b"").decode("ascii", "replace")
+
+    def feed(self, data, now=0.0, keep=False):
+        """Whether the answer is whole; ValueError where it is none. With `keep`, pieces and a coded
+        body are left to who asks for them.
+        """
         self.bytes += len(data)
-        return any([whole for _, whole in self.answer.feed(data)])
+        parts = list(self.answer.feed(data))
+        if keep:
+            self.body_bytes += sum(len(part) for part, _ in parts)
+            self.pieces.append((now, self.bytes, self.body_bytes))
+            if self.coding:
+                for part, _ in parts:
+                    self.body += part
+        return any(whole for _, whole in parts)
 
 
 class Clients:
     """Everything that one replay has under way."""
 
-    def __init__(self, address, headers, patience, clock=time.monotonic):
-        self.address, self.patience, self.clock = address, patience, clock
+    def __init__(self, address, headers, patience, keep=False, clock=time.monotonic):
+        self.address, self.patience, self.keep, self.clock = address, patience, keep, clock
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self.form = f"GET {{}} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n{lines}\r\n"
         self.epoll = select.epoll()
@@ -232,9 +250,10 @@ class Clients:
         else:
             self.finish(request, math.inf, 0)
 
-    def finish(self, request, seconds, count):
+    def finish(self, request, seconds, count, *kept):
         self.under_way -= 1
-        self.results.append(Result(request.visit, seconds, count, request.number, request.delay))
+        self.results.append(Result(request.visit, seconds, count, request.number, request.delay,
+                                   *kept))
 
     def ready(self, descriptor, event):
         connection = self.connections.get(descriptor)
@@ -260,7 +279,7 @@ class Clients:
             self.broken(connection)
             return
         try:
-            whole = connection.feed(data)
+            whole = connection.feed(data, self.clock() - connection.request.began, self.keep)
         except ValueError:
             self.broken(connection)
             return
@@ -275,7 +294,8 @@ class Clients:
         else:
             self.close(connection)
         if 200 <= answer.status < 300:
-            self.finish(request, self.clock() - request.began, connection.bytes)
+            self.finish(request, self.clock() - request.began, connection.bytes,
+                        tuple(connection.pieces), connection.coding, bytes(connection.body))
         else:
             self.failed(request)
 
@@ -341,11 +361,13 @@ def allow_many_files():
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def replay(server, visits, headers, patience):
-    """Sends the visits, in order of their times, to a server; what was Seen."""
+def replay(server, visits, headers, patience, keep=False):
+    """Sends the visits, in order of their times, to a server; what was Seen. With `keep`, results
+    have the pieces in which answers came, and coded bodies.
+    """
     pids = sample.family(server.pids, sample.read_parents())
     allow_many_files()
-    clients = Clients((server.address, server.port), headers, patience)
+    clients = Clients((server.address, server.port), headers, patience, keep)
     cpu, all_cpu = [], []
 
     def watch(now):

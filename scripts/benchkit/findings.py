@@ -11,6 +11,8 @@ import math
 from benchkit import stats
 
 SAME, OTHER, MET, MISSED, OPEN = "same direction", "other direction", "met", "missed", ""
+LARGER, SMALLER = "larger effect here", "smaller effect here"
+FACTOR = 3  # within which an effect is the source's
 NOTHING = (math.nan, 0.0, math.inf)
 
 
@@ -47,8 +49,8 @@ class Finding:
 
     @property
     def outcome(self):
-        """SAME or OTHER beside a source's ratio, MET or MISSED beside an aim; OPEN where the
-        interval allows either, or there is nothing to compare.
+        """SAME, LARGER, SMALLER or OTHER beside a source's ratio; MET or MISSED beside an aim; OPEN
+        where the interval allows either, or there is nothing to compare.
         """
         if math.isnan(self.figure[0]):
             return OPEN
@@ -61,7 +63,14 @@ class Finding:
         here, there = side(low, high), side(*self.source) if self.source else 0
         if 0 in (here, there):
             return OPEN
-        return SAME if here == there else OTHER
+        if here != there:
+            return OTHER
+        # Effects are compared as they are multiplied: half is as far from 1 as twice.
+        effect, *known = (abs(math.log(one)) if one else math.inf
+                          for one in (self.figure[0], *self.source))
+        if effect > FACTOR * max(known):
+            return LARGER
+        return SMALLER if effect < min(known) / FACTOR and not self.limit else SAME
 
     def facts(self):
         """What the report's JSON has of it."""

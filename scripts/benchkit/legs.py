@@ -1,8 +1,13 @@
-"""The ways to compress that the experiment load puts to the same visits."""
+"""The ways to compress that the experiments load and gain put to the same visits."""
 
 import dataclasses
+import os
 
-from benchkit import plot, setups
+from benchkit import setups
+
+BROWSERS, GZIP_ALONE = "browsers", "gzip alone"
+POPULATIONS = {BROWSERS: "clients of gzip, br and zstd", GZIP_ALONE: "clients of gzip alone"}
+RATES = (5, 20, 100)  # Mbit/s of the client's wire
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,28 +17,67 @@ class Leg:
     setup: object
     accept: str = "gzip"
     adaptive: bool = False  # whether what it does depends on what it has seen
-    pinned: tuple = ()  # the kinds of clients of which an operator might pin it
-    colour: str = ""  # of its curve
+    pinned: bool = False  # whether an operator of this module might pin it
+    rate: int = 0  # the only client's rate that it is for; 0: any
+    build: str = ""  # "zlib", or a path: another build of this module
+
+    def serves(self, population, rate):
+        """Whether it is a choice for these clients. One coding's leg is for all that take it; an
+        adaptive one for those that it was asked by.
+        """
+        if self.rate not in (0, rate):
+            return False
+        if population == BROWSERS:
+            return not self.adaptive or self.accept == setups.ALL_CODINGS
+        return self.accept in ("gzip", "identity")
+
+
+def default(accept=setups.ALL_CODINGS, rate=0, build=""):
+    goal = f"ElasticGoal time {rate}Mbit/s\n" if rate else ""
+    return Leg(setups.Setup(f"Elastic On\n{goal}", coding=None), accept, True, rate=rate,
+               build=build)
+
+
+def pinned(coding, level):
+    return Leg(setups.ours(coding, level), coding, pinned=True)
 
 
 IDENTITY, DEFAULT, DEFAULT_GZIP = "not compressed", "default", "default, gzip"
-# By the rate of ElasticGoal in Mbit/s, for clients of gzip; that of the default is 5.
-BY_RATE = {5: DEFAULT_GZIP, 20: "time 20", 100: "time 100"}
+# By population: the leg of each goal; that of the default is 5 Mbit/s.
+GOALS = {BROWSERS: {5: DEFAULT, 20: "time 20", 100: "time 100"},
+         GZIP_ALONE: {5: DEFAULT_GZIP, 20: "time 20, gzip", 100: "time 100, gzip"}}
 LEGS = {
-    IDENTITY: Leg(setups.NOTHING, "identity", colour="#777777"),
-    "gzip 1": Leg(setups.ours("gzip", 1), pinned=("all", "gzip"), colour=plot.GZIP),
-    "mod_deflate 1": Leg(setups.mod_deflate(1)),
-    "mod_deflate 6": Leg(setups.mod_deflate(6), colour=plot.IDENTITY),
-    "zstd 1": Leg(setups.ours("zstd", 1), "zstd", pinned=("all",)),
-    "zstd 4": Leg(setups.ours("zstd", 4), "zstd", pinned=("all",)),
-    "br 5": Leg(setups.ours("br", 5), "br", pinned=("all",)),
-    DEFAULT: Leg(setups.DEFAULT, setups.ALL_CODINGS, True, colour=plot.KEPT),
-    DEFAULT_GZIP: Leg(setups.Setup("Elastic On\n"), "gzip", True),
-    **{BY_RATE[rate]: Leg(setups.Setup(f"Elastic On\nElasticGoal time {rate}Mbit/s\n"), "gzip", True)
-       for rate in (20, 100)},
-    "gzip 3": Leg(setups.ours("gzip", 3), pinned=("all", "gzip")),
-    "gzip 6": Leg(setups.ours("gzip", 6), pinned=("all", "gzip")),
-    "mod_brotli 5": Leg(setups.mod_brotli(5), "br"),
-    "nginx 1": Leg(1, colour=plot.THRESHOLD),
-    "nginx 6": Leg(6, colour=plot.BR),
+    DEFAULT: default(), "time 20": default(rate=20), "time 100": default(rate=100),
+    DEFAULT_GZIP: default("gzip"), "time 20, gzip": default("gzip", 20),
+    "time 100, gzip": default("gzip", 100),
+    **{f"{coding} {level}": pinned(coding, level) for coding, levels in (
+        ("zstd", (1, 4, 9)), ("br", (1, 4, 5)), ("gzip", (1, 3, 6))) for level in levels},
+    **{f"mod_deflate {level}": Leg(setups.mod_deflate(level)) for level in (1, 6)},
+    **{f"mod_brotli {level}": Leg(setups.mod_brotli(level), "br") for level in (1, 5)},
+    **{f"nginx {level}": Leg(level) for level in (1, 6)},
+    IDENTITY: Leg(setups.NOTHING, "identity"),
 }
+# An older build of this module in the same rounds: what a change of it does is seen best so.
+if os.environ.get("ELASTIC_MODULE_BEFORE"):
+    BEFORE = os.environ["ELASTIC_MODULE_BEFORE"]
+    LEGS |= {f"{DEFAULT}, before": default(build=BEFORE),
+             f"{DEFAULT_GZIP}, before": default("gzip", build=BEFORE)}
+
+# What following the load is worth: every level of zlib, and of today's engines, each beside this
+# module between level 1 and 9.
+ENGINES = {"zlib": "zlib", "today": ""}
+LEVELS = range(1, 10)
+GAIN = {**{f"{name}, {level}": dataclasses.replace(pinned("gzip", level), build=build)
+           for name, build in ENGINES.items() for level in LEVELS},
+        **{f"{name}, {DEFAULT}": default("gzip", build=build) for name, build in ENGINES.items()}}
+
+
+def known(name):
+    """The Leg of a name, or None: results may be older than this list."""
+    return LEGS.get(name) or GAIN.get(name)
+
+
+def serving(names, population, rate):
+    """Those of the names that are a choice for these clients, in this list's order."""
+    return [name for name, leg in {**LEGS, **GAIN}.items()
+            if name in names and leg.serves(population, rate)]

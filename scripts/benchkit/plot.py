@@ -131,6 +131,14 @@ class Curve(typing.NamedTuple):
             axes.plot(self.x, self.y, self.style, **look)
 
 
+def by_load(regrets, leg, label, style, color, pages="12 to 120 KB"):
+    """The Curve of a leg's regret over the load of these pages; overloaded is no point."""
+    points = [(float(regime.rpartition(": ")[2]), regrets.cell(regime, leg))
+              for regime, by_leg in regrets.ratios.items()
+              if regime.startswith(pages) and leg in by_leg]
+    return Curve([load for load, _ in points], [one for _, one in points], label, color, style)
+
+
 class Panel(typing.NamedTuple):
     """One of the diagrams side by side."""
 

@@ -1,44 +1,44 @@
-"""The chart and the tables of figures in README.md, from the JSON of the kept results."""
+"""The chart and the tables of figures in README.md, from the JSON of the kept results; and
+docs/results/regret.md.
+"""
 
 import json
 import re
 
-from benchkit import plot
-from benchkit.findings import number
+from benchkit import legs, plot, regret
+from benchkit.legs import DEFAULT, DEFAULT_GZIP, IDENTITY
 
-BEGIN, END = "<!-- figures: scripts/bench readme -->\n", "<!-- end of figures -->\n"
+MARK, END = "<!-- {}: scripts/bench readme -->\n", "<!-- end of {} -->\n"
 
 # (what README calls it, the key of peers' finding on CPU; that on bytes has -bytes behind it)
 PEERS = (("gzip 6 to mod_deflate 6", "gzip-6"), ("gzip 1 to mod_deflate 1", "gzip-1"),
          ("br 5 to mod_brotli 5", "br-5"),
          ("gzip 6 to nginx, gzip 6", "nginx-6"), ("gzip 1 to nginx, gzip 1", "nginx-1"))
 
-# (what README calls it, the leg of load)
-LEGS = (("mod_elastic, default settings", "default"),
-        ("mod_elastic, default settings, clients of gzip", "default, gzip"),
-        ("mod_elastic, `ElasticLevel gzip 1 1`", "gzip 1"), ("mod_deflate 1", "mod_deflate 1"),
-        ("mod_deflate 6", "mod_deflate 6"), ("mod_brotli 5", "mod_brotli 5"),
-        ("nginx, gzip 1", "nginx 1"), ("nginx, gzip 6", "nginx 6"),
-        ("not compressed", "not compressed"))
 
 
 def figures(experiments):
-    """The text between the marks, of a report's experiments."""
+    """{a part of README: its text}, of a report's experiments; regret where that was measured."""
     peers, load = experiments["peers"], experiments["load"]
-    return (
+    made = {"figures": (
         "CPU time of compression, and bytes, beside the stock modules and nginx at the same\n"
         "level; geometric means over pages of 1 to 300 KB, in parentheses intervals of 95 %\n"
         "(`scripts/bench peers`):\n\n"
-        + "\n".join(["| | CPU | bytes |", "|---|---|---|", *peers_rows(peers)])
-        + "\n\nPHP pages of 12 to 120 KB, arriving at random, by the load of the CPU that makes\n"
-        "them: mean time until a page has arrived over 20 Mbit/s, ms (`scripts/bench load`):\n\n"
-        + "\n".join(["| | load " + " | ".join(f"{one:g}" for one in loads_of(load)) + " |",
-                     "|---|" + "---|" * len(loads_of(load)), *load_rows(load)])
-        + f"\n\nMedians of {load['rounds']} rounds. Over all loads the default's mean is "
-        f"{found(load, 'best-all-mean')['here']}\n"
-        "times that of the level which would have been best at each load. Measured on\n"
-        f"{peers['machine'].partition(', Linux')[0]};\n"
-        "[docs/results/results.html](docs/results/results.html) has the whole run.\n")
+        + regret.markdown(["", "CPU", "bytes"], peers_rows(peers))
+        + f"\n\nMeasured on {peers['machine'].partition(', Linux')[0]};\n"
+        "[docs/results/results.html](docs/results/results.html) has the whole run.\n")}
+    rows = regret.rows_of(load)
+    if rows:
+        made["regret"] = (
+            "PHP pages of 12 to 120 KB that take 0.3 to 4 ms of CPU, arriving at random, at\n"
+            "loads of 0.1 to 0.8 of the CPU that makes them (`scripts/bench load`): how many\n"
+            "times as long as with the load's best row a page takes to arrive, the mean of all\n"
+            "loads, and the worst. Loads at which a row is overloaded are not in its figures.\n\n"
+            + "\n\n".join(f"{whom.capitalize()}:\n\n" + regret_table(rows, population)
+                          for population, whom in legs.POPULATIONS.items())
+            + f"\n\n{load['rounds']} rounds. {load['means']}\n"
+            "[Each load, p95, and the first text](docs/results/regret.md).\n")
+    return made
 
 
 def found(experiment, key):
@@ -46,38 +46,56 @@ def found(experiment, key):
 
 
 def peers_rows(peers):
-    for name, key in PEERS:
-        yield (f"| {name} | {found(peers, key)['here']} "
-               f"| {found(peers, f'{key}-bytes')['here']} |")
+    return [[name, found(peers, key)["here"], found(peers, f"{key}-bytes")["here"]]
+            for name, key in PEERS]
 
 
-def loads_of(load):
-    """The lowest, one in the middle, and the highest."""
-    loads = sorted({float(row["load"]) for row in rows_of(load["tables"]["load-summary"])})
-    return loads[0], loads[len(loads) // 2], loads[-1]
+def called(leg):
+    """What README calls a leg of load."""
+    if leg in (DEFAULT, DEFAULT_GZIP):
+        return "mod_elastic, default settings"
+    if leg.startswith("time "):
+        return f"`ElasticGoal time {leg.split()[1].strip(',')}Mbit/s`"
+    if leg.startswith("nginx") or leg == IDENTITY:
+        return leg.replace("nginx", "nginx, gzip")
+    return f"mod_elastic, pinned {leg}" if legs.known(leg).pinned else leg
 
 
-def load_rows(load):
-    times = {(row["leg"], row["load"]): row["mean_ms_at_20"]
-             for row in rows_of(load["tables"]["load-summary"])}
-    for name, leg in LEGS:
-        yield f"| {name} | {' | '.join(number(float(times[leg, one])) for one in loads_of(load))} |"
+def regret_table(rows, population):
+    """Every leg: time at each rate, bytes, CPU, and at how many loads that is."""
+    by_leg = {}
+    for rate in legs.RATES:
+        for row in regret.summary(rows, population, rate):
+            by_leg.setdefault(row["leg"], {})[rate] = row
+    lines = []
+    for leg, by_rate in by_leg.items():
+        last = list(by_rate.values())[-1]
+        lines.append([called(leg), *(
+            ", ".join(regret.two(row[key]) for key in ("time", "worst time"))
+            if (row := by_rate.get(rate)) else "" for rate in legs.RATES),
+            regret.two(last["bytes"]), regret.two(last["CPU"]), last["regimes"]])
+    return regret.markdown(["", *(f"{rate} Mbit/s" for rate in legs.RATES), "bytes", "CPU",
+                            "loads"], lines)
 
 
 def written(text, kept):
     """README's text with the figures of the JSON's text."""
-    made = figures(json.loads(kept)["experiments"])
-    return re.sub(re.escape(BEGIN) + ".*?" + re.escape(END),
-                  lambda _: BEGIN + made + END, text, flags=re.DOTALL)
+    for name, made in figures(json.loads(kept)["experiments"]).items():
+        begin, end = MARK.format(name), END.format(name)
+        text = re.sub(re.escape(begin) + ".*?" + re.escape(end),
+                      lambda _, whole=begin + made + end: whole, text, flags=re.DOTALL)
+    return text
 
 
 # Of the chart: servers of peers; legs of load.
 BARS = {"elastic": "mod_elastic", "elastic gzip 6": "mod_elastic gzip 6",
         "mod_deflate 6": "mod_deflate 6", "mod_brotli 5": "mod_brotli 5",
         "nginx gzip 1": "nginx gzip 1", "nginx gzip 6": "nginx gzip 6"}
-CURVES = {"default": "mod_elastic", "gzip 1": "mod_elastic, gzip 1 pinned",
-          "mod_deflate 6": "mod_deflate 6", "nginx 1": "nginx gzip 1"}
-COLOURS = {"light": ("#1f2328", "#2f9e6e", "#9a6700"), "dark": ("#e6edf3", "#3fb97f", "#d29922")}
+CURVES = {DEFAULT: "o-", "zstd 1": "v--", "gzip 1": "x--", "mod_deflate 1": "s-",
+          "mod_brotli 1": "D-", "nginx 1": "^-"}
+MBIT = 20  # of the third panel
+# Blue and orange differ for everybody.
+COLOURS = {"light": ("#1f2328", "#0072b2", "#d55e00"), "dark": ("#e6edf3", "#56b4e9", "#e69f00")}
 
 
 def rows_of(table):
@@ -85,9 +103,17 @@ def rows_of(table):
 
 
 def draw(experiments, folder):
-    """README's chart, once for light pages and once for dark ones: chart-light.svg, -dark.svg."""
+    """README's chart, once for light pages and once for dark ones: chart-light.svg, -dark.svg; and
+    regret.md. Nothing where regret was not measured.
+    """
+    load = experiments["load"]
+    rows = regret.rows_of(load)
+    if not rows:
+        return
+    (folder / "regret.md").write_text(regret.page(load), encoding="utf-8")
     page = {row["server"]: row for row in rows_of(experiments["peers"]["tables"]["peers-page"])}
-    times = rows_of(experiments["load"]["tables"]["load-summary"])
+    regrets = regret.Regrets(rows, legs.serving(dict.fromkeys(row["leg"] for row in rows),
+                                                legs.BROWSERS, MBIT), f"last_{MBIT}")
     names = [name for name in BARS if name in page]
     for look, (text, ours, others) in COLOURS.items():
         with plot.drawing(folder / f"chart-{look}.svg", 3, 11, 3.2, text) as (rate, size, time):
@@ -100,11 +126,11 @@ def draw(experiments, folder):
                 axes.invert_yaxis()
                 axes.set_xlabel(label)
             size.set_yticklabels([])
-            for place, (leg, name) in enumerate(CURVES.items()):
-                of = [row for row in times if row["leg"] == leg]
-                time.plot([row["load"] for row in of], [row["mean_ms_at_20"] for row in of],
-                          ("o-", "o--", "s-", "^-")[place], ms=4, label=name,
-                          color=ours if "elastic" in name else others)
-            time.set(yscale="log", xlabel="load of making the pages",
-                     ylabel="ms until a page has arrived")
-            time.legend(fontsize=7)
+            for leg, style in CURVES.items():
+                if regrets.of(leg):
+                    plot.by_load(regrets, leg, called(leg), style,
+                                 ours if called(leg).startswith("mod_elastic") else others
+                                 ).draw(time)
+            time.set(xlabel="load of making the pages", ylim=(0.9, 2),
+                     ylabel=f"time over {MBIT} Mbit/s, to the best")
+            time.legend(fontsize=6)

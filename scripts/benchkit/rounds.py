@@ -14,6 +14,7 @@ from benchkit import clients, codecs, sample, stats
 
 LEAST = {"smoke": 1, "quick": 2, "normal": 3}  # rounds, however long they take
 MOST = 60  # rounds: more would say little more
+SATURATED = 0.97  # of the server's CPU, all processes: the queue grows for as long as it is watched
 DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the report mentions
 
 
@@ -62,19 +63,20 @@ def measure(run, legs, generate, share=1.0):
             for number, leg in interleaved(run, legs, share)]
 
 
-def interleaved(run, legs, share=1.0):
+def interleaved(run, legs, share=1.0, count=0):
     """(round, leg) of every leg in every round, every other round backwards, until the part of the
-    budget that this share is has no time for another round.
+    budget that this share is has no time for another round; or `count` rounds.
     """
     legs, began = list(legs), time.monotonic()
-    end, _ = run.part(share)
-    for number in range(1, MOST + 1):
+    end = 0.0 if count else run.part(share)[0]
+    for number in range(1, (count or MOST) + 1):
         for leg in legs if number % 2 else reversed(legs):
             run.progress(f"(round {number})")
             yield number, leg
         run.rounds = max(run.rounds, number)
         now = time.monotonic()
-        if number >= LEAST[run.scale] and now + (now - began) / number > end:
+        least = max(LEAST[run.scale], run.least)
+        if not count and number >= least and now + (now - began) / number > end:
             return
 
 
@@ -90,6 +92,23 @@ def sent(rows):
     return good, [f"{bad} of {len(rows)} legs are no result: less than {100 * clients.SENT:.0f} % "
                   f"of their requests were sent in time, or the load took more than "
                   f"{100 * clients.BUSY:.0f} % of its CPU."] if bad else []
+
+
+def is_steady(run, row):
+    """Whether a pass of an open loop has times: its queue has an end. At the scale smoke, whose
+    figures are none, whatever lost nothing.
+    """
+    return not row["failed"] and (
+        run.scale == "smoke" or row["cpu_share"] + row["foreign_share"] <= SATURATED)
+
+
+def steady(rows, of=0):
+    """(the rows that have a steady state, sentences on the others, `of` so many)."""
+    good = [row for row in rows if row["steady"]]
+    bad = len(rows) - len(good)
+    return good, [f"{bad} of {of or len(rows)} rows are no steady state, and have no time: "
+                  "requests failed, or processes took more than "
+                  f"{100 * SATURATED:.0f} % of the server's CPU."] if bad else []
 
 
 def remarks(rows, by=""):

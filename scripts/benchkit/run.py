@@ -30,13 +30,15 @@ CPUS = sorted(os.sched_getaffinity(0))
 class Run:
     """The context that an experiment works in; use it in a with statement.
 
-    `seconds` is its budget: rounds.interleaved() repeats its legs until that is used.
+    `seconds` is its budget: rounds.interleaved() repeats its legs until that is used, and `least`
+    times at least.
     """
 
-    def __init__(self, name, scale="normal", out=None, seconds=0.0, download=True):
+    def __init__(self, name, scale="normal", out=None, seconds=0.0, download=True, least=0):
         self.name, self.scale, self.seconds = name, scale, seconds
         self.out = None if out is None else pathlib.Path(out)
         self.download = download and scale != "smoke"
+        self.least = least
         self.corpora = []  # rows of corpus.composition()
         self.tables = {}  # {file's name: (caption, rows)} of those that the report shows
         self.plots = []  # what plot.figure() says of each

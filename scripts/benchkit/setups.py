@@ -40,6 +40,12 @@ def ours(coding, level, more=""):
                  f"ElasticLevel {coding} {level} {level}\n{more}", coding=coding)
 
 
+def step(most, interval):
+    """gzip of level 1 to `most`, as the source's controller has it; its interval in seconds."""
+    return Setup(f"Elastic On\nElasticCodings gzip\nElasticLevel gzip 1 {most}\n"
+                 f"ElasticInterval {1000 * interval:.0f}ms\nElasticControl step\n")
+
+
 def mod_deflate(level):
     return Setup(f"SetOutputFilter DEFLATE\nDeflateCompressionLevel {level}\n",
                  ("filter", "deflate"))

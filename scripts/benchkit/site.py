@@ -8,11 +8,10 @@ import math
 import random
 import re
 
-from benchkit import (arrivals, clients, codecs, fpm, load, others, sample, setups, stats,
-                      tools)
+from benchkit import arrivals, clients, codecs, fpm, load, others, sample, tools
 
 GZIP = {"Accept-Encoding": "gzip"}
-CALIBRATION_CLIENTS = 8
+CLIENTS = 8  # of the closed loop that measures capacity
 WARM_UP = 32  # requests
 TRIES = 4
 WORKING = 0.5  # of capacity: a load under which a server works, and waits in between
@@ -22,7 +21,7 @@ SNIPPET = """
 ListenBacklog 4096
 AsyncRequestWorkerFactor 1000
 BufferedLogs On
-LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n %B %q %{{Content-Encoding}}o" levels
+LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n" levels
 CustomLog {folder}/levels.log levels "expr=%{{REQUEST_URI}} != '/elastic-status'"
 """
 # A response waits for no worker but those of PHP: with httpd's own few, it would be those that an
@@ -30,7 +29,7 @@ CustomLog {folder}/levels.log levels "expr=%{{REQUEST_URI}} != '/elastic-status'
 THREADS = 64
 NGINX = "        gzip on;\n        gzip_comp_level {level};\n"
 
-LOGGED = re.compile(r"^(\d+) (\d+|-) (~?)(\d+|-) (\d+|-) (\S*) (\S+)$", re.MULTILINE)
+LOGGED = re.compile(r"^(\d+) (\d+|-) (~?)(\d+|-)$", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,20 +40,6 @@ class Logged:
     level: int
     usec: int  # in the encoder
     elapsed: bool  # whether that is time elapsed, rather than CPU time
-    bytes: int
-    coding: str
-
-
-def pinned(level):
-    """gzip of one level, and no controller."""
-    return setups.ours("gzip", level)
-
-
-def elastic(least, most, interval, control="time"):
-    """gzip between two levels; the controller's interval in seconds."""
-    mode = f"ElasticControl {control}\n" if control != "time" else ""
-    return setups.Setup(f"Elastic On\nElasticCodings gzip\nElasticLevel gzip {least} {most}\n"
-                        f"ElasticInterval {1000 * interval:.0f}ms\n{mode}")
 
 
 class Site:
@@ -66,7 +51,7 @@ class Site:
         self.run, self.folder, self.path = run, folder, path
         self.snippet, self.helpers = snippet + SNIPPET, helpers
 
-    def serve(self, setup, more=""):
+    def serve(self, setup, more="", **options):
         """A started server: an httpd with a Setup, or for a number nginx with gzip of it."""
         name = self.run.new_name("server")
         if isinstance(setup, int):
@@ -75,7 +60,7 @@ class Site:
             made = others.Nginx(self.run, name, lines, site=self.folder)
         else:
             made = setup.serve(self.run, name, self.snippet + more, fpm.MODULES, site=self.folder,
-                               threads=THREADS)
+                               threads=THREADS, **options)
         made.start()
         made.helpers = [*made.helpers, *self.helpers]
         return made
@@ -92,27 +77,27 @@ class Site:
             raise codecs.WrongBody(f"{httpd.folder.name}: {path} gave {status} with "
                                    f"Content-Encoding '{came}'")
 
-    def capacity(self, httpd, seconds):
-        """Pages per second that saturate the server's CPU, clients of gzip."""
-        requests = WARM_UP
-        # A first estimate, of what may be a cold server, shows how many it takes.
-        for _ in range(2):
-            before = sample.cpu_seconds(httpd.pids)
-            load.h2load(self.run, httpd.url(self.path), GZIP, CALIBRATION_CLIENTS, requests)
-            used = sample.cpu_seconds(httpd.pids) - before
-            rate = stats.ratio(requests, used)
-            requests = max(WARM_UP, round(seconds * rate))
+    def capacity(self, httpd, paths, seconds, accept="gzip", lead=0.0):
+        """Pages a second that a server serves, of clients that wait for each of them; measured
+        after so many seconds of the same, which an adaptive setup needs.
+        """
+        urls, headers, rate = [httpd.url(path) for path in paths], {"Accept-Encoding": accept}, 0.0
+        for length in (0.0, lead, seconds):  # the first shows how many requests it takes
+            if length or not rate:
+                rate = load.h2load(self.run, urls, headers, CLIENTS,
+                                   max(WARM_UP, round(length * rate))).rate
         return rate
 
-    def working_capacity(self, httpd, seconds, draw):
+    def working_capacity(self, httpd, paths, seconds):
         """Visits per second that would take all of its CPU as a server works that also waits.
 
         Where requests queue, each process stays at one thing and finds its caches warm: a page
-        costs up to a third less than where it comes alone. `draw(rate, seconds)` makes visits.
+        costs up to a third less than where it comes alone.
         """
-        rate = WORKING * self.capacity(httpd, seconds / 2)
+        rate = WORKING * self.capacity(httpd, paths, seconds / 2)
         for _ in range(TRIES):
-            seen = clients.replay(httpd, draw(rate, seconds), GZIP, clients.PATIENCE)
+            times = arrivals.steady(rate, seconds, 1)
+            seen = clients.replay(httpd, visits(times, 1, paths), GZIP, clients.PATIENCE)
             served = len(seen.answered(0, math.inf))
             used = seen.cpu[-1][1] - seen.cpu[0][1]
             if not served or used <= 0:
@@ -126,20 +111,24 @@ class Site:
         return served / used
 
     def logged(self, httpd):
-        """Stops the server and reads its log."""
+        """Stops the server; what its log has of each response."""
         httpd.stop()
         text = (httpd.folder / "levels.log").read_text(encoding="utf-8")
         return [Logged(int(at) / 1e3, 0 if level == "-" else int(level),
-                       0 if usec == "-" else int(usec), mark == "~",
-                       0 if size == "-" else int(size), "" if coding == "-" else coding)
-                for at, level, mark, usec, size, _, coding in LOGGED.findall(text)]
+                       0 if usec == "-" else int(usec), mark == "~")
+                for at, level, mark, usec in LOGGED.findall(text)]
 
 
-def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip"):
+def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip", keep=False):
     """What was clients.Seen of the visits; the server has nothing to do any more then."""
-    seen = clients.replay(httpd, visits, {"Accept-Encoding": accept}, patience)
+    seen = clients.replay(httpd, visits, {"Accept-Encoding": accept}, patience, keep)
     sample.wait_until_idle(httpd.pids)
     return seen
+
+
+def conditions(run, seen):
+    """seen.conditions(); at the scale smoke, whose figures are none, no request is late."""
+    return seen.conditions(clients.PATIENCE if run.scale == "smoke" else clients.LATE)
 
 
 def php(run):
@@ -156,21 +145,24 @@ def pages(times, path="/page.php"):
 
 # KB, and the share of the visits: most pages are small, and most bytes are of large ones.
 SIZES = ((12, 0.40), (40, 0.35), (120, 0.25))
-WORK = 2  # see fpm.SCRIPT: a page of 120 KB takes about 4 ms, one of 12 KB one
+WORK = 2  # see fpm.SCRIPT: a page of SIZES takes about 0.8 ms in the mean
 SEEDS = 1000  # of different pages of each size
+BLOCK = 400  # visits that have each size exactly in its share, and the same pages in each block
 
 
-def mixed(times, seed, tries=(1,)):
-    """Visits of pages of SIZES that take CPU to make; each client asks so many times at most, as
-    the next of `tries` says.
+def block(sizes=SIZES, work=WORK):
+    """The paths of a block's pages, the same for everything that is compared."""
+    source = random.Random(1)
+    return [f"/page.php?bytes={size * 1024}&work={work}&seed={source.randrange(SEEDS)}"
+            for size, share in sizes for _ in range(round(share * BLOCK))]
+
+
+def visits(times, seed, paths, tries=(1,)):
+    """Visits of these pages, block after block, each in an order of its own; each client asks so
+    many times at most, as the next of `tries` says.
     """
-    source = random.Random(seed)
-    sizes, shares = zip(*SIZES)
-    return [clients.Visit(at, f"/page.php?bytes={source.choices(sizes, shares)[0] * 1024}"
-                              f"&work={WORK}&seed={source.randrange(SEEDS)}",
-                          tries[place % len(tries)]) for place, at in enumerate(times)]
-
-
-def steady(rate, seconds, seed=1):
-    """The same at random about a rate."""
-    return mixed(arrivals.steady(rate, seconds, seed), seed)
+    source, order = random.Random(seed), []
+    while len(order) < len(times):
+        order += source.sample(paths, len(paths))
+    return [clients.Visit(at, path, tries[place % len(tries)])
+            for place, (at, path) in enumerate(zip(times, order))]

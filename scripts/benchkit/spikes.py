@@ -5,7 +5,7 @@ Times are shares of the attack's length, which stands for the source's five minu
 
 import math
 
-from benchkit import arrivals, plot, stats
+from benchkit import arrivals, plot, rounds, site, stats
 
 ATTACK = 1.69  # the source's spike, to its normal demand
 NEAR = 0.85  # of what saturates level 6: the normal load
@@ -14,6 +14,7 @@ BEFORE = 1.0  # to the attack's length
 CALM = 0.25  # to the attack's length: so long, at the end, no request of a recovered one fails
 TIMEOUT = 0.1  # after which a client leaves: 30 s of the source's five minutes
 INTERVAL = 0.1  # seconds: the shortest that the controller's may be
+PERCENTILES = 50, 95, 99
 BINS = 40  # of the plot
 
 
@@ -24,18 +25,29 @@ def phases(length, after):
             "after": (falls, falls + after * length)}
 
 
-def rows_of(seen, levels, spans):
-    """A row for each phase of a replay; `levels` are (seconds since the epoch, level)."""
-    return [{
-        "phase": phase, "seconds": round(end - start, 2),
-        "arrivals": len(seen.between(start, end)), "failed": seen.failures(start, end),
-        "failed_share": round(seen.failed_share(start, end), 4),
-        **{f"p{percent}_ms": seen.percentile_ms(percent, start, end) for percent in (50, 95, 99)},
-        "level": stats.mean([level for at, level in levels if start <= at - seen.began < end], 2),
-        "level_least": min((level for at, level in levels if start <= at - seen.began < end),
-                           default=math.nan),
-        "cpu_share": seen.cpu_share(start, end), **seen.conditions()}
-            for phase, (start, end) in spans.items()]
+def rows_of(run, seen, levels, spans):
+    """A row for each phase of a replay; `levels` are (seconds since the epoch, level). A phase in
+    which the queue has no end has no time.
+    """
+    rows = []
+    for phase, (start, end) in spans.items():
+        of = [level for at, level in levels if start <= at - seen.began < end]
+        row = {"phase": phase, "seconds": round(end - start, 2),
+               "arrivals": len(seen.between(start, end)), "failed": seen.failures(start, end),
+               "failed_share": round(seen.failed_share(start, end), 4),
+               "level": stats.mean(of, 2), "level_least": min(of, default=math.nan),
+               "cpu_share": seen.cpu_share(start, end), **site.conditions(run, seen)}
+        row["steady"] = rounds.is_steady(run, row)
+        rows.append(row | {f"p{percent}_ms": seen.percentile_ms(percent, start, end)
+                           if row["steady"] else math.nan for percent in PERCENTILES})
+    return rows
+
+
+def lost(rows, name):
+    """(share of the requests of these rows that a server lost, in words how many of how many)."""
+    of = [row for row in rows if row["variant"] == name]
+    failed, asked = (sum(row[key] for row in of) for key in ("failed", "arrivals"))
+    return stats.ratio(failed, asked), f"{failed or 'none'} of {asked:,}"
 
 
 def points_of(seen, levels, total):
@@ -66,6 +78,6 @@ def draw(run, over_time, colours):
 
     plot.panels(run, "", "demand met, latency and level over time (last round)", "seconds", [
         plot.Panel("arrivals answered, per second", curves("responses_per_s")),
-        plot.Panel("median latency, ms", curves("p50_ms"), log=True),
+        plot.Panel("median until the answer, or the client left, ms", curves("p50_ms"), log=True),
         plot.Panel("gzip level", curves("level", step=True),
                    limits={"bottom": 0, "top": CEILING + 0.5})])

@@ -9,8 +9,8 @@ import statistics
 
 
 def median(values):
-    """The median; NaN of nothing."""
-    values = list(values)
+    """The median of those that are figures; NaN of none."""
+    values = [value for value in values if not math.isnan(value)]
     return statistics.median(values) if values else math.nan
 
 

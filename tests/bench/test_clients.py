@@ -10,8 +10,7 @@ import types
 
 import pytest
 
-from benchkit import clients, http1, rounds
-from benchkit.experiments import load
+from benchkit import clients, http1, rounds, spikes
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -201,10 +200,31 @@ def test_client_whose_kept_connection_ends_gives_up_in_time():
     assert seen.results[-1].lost and len(tries) == 2
 
 
-def test_who_warms_an_adaptive_setup_up_changes_nothing_of_what_counts():
-    def counted(lead):
-        return [(round(visit.at - lead, 9), visit.path)
-                for visit in load.visits_of(50, lead, 3, 7) if visit.at >= lead]
+def test_pieces_and_a_coded_body_are_kept_for_who_asks():
+    coded = SIZED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: br\r\n\r\n")
+    with planted(lambda connection, path: connection.sendall(
+            coded if path == "/coded" else CHUNKED) or True) as (server, _):
+        seen = clients.replay(server, [clients.Visit(0, "/coded"), clients.Visit(0.01, "/plain")],
+                              {}, 30, keep=True)
+    by_path = {one.visit.path: one for one in seen.results}
+    coded_one, plain = by_path["/coded"], by_path["/plain"]
+    assert (coded_one.coding, coded_one.body) == ("br", b"body")
+    assert (plain.coding, plain.body) == ("", b"")
+    assert coded_one.pieces[-1][1:] == (len(coded), 4)
+    assert plain.pieces[-1][1:] == (len(CHUNKED), 21)
+    assert all(0 < one.pieces[-1][0] <= one.seconds for one in seen.results)
 
-    assert counted(10) == counted(0) and len(counted(0)) > 100
-    assert len(load.visits_of(50, 10, 3, 7)) > 500
+
+def test_a_phase_that_is_overrun_has_no_time():
+    def result(at, seconds):
+        return clients.Result(clients.Visit(at, "/"), seconds, 100, 1, 0.0)
+
+    run = types.SimpleNamespace(scale="normal")
+    seen = clients.Seen(0.0, [result(0.5, 0.01), result(1.5, math.inf), result(2.5, 0.02)],
+                        [(0.0, 0.0), (1.0, 0.5), (2.0, 1.0), (3.0, 2.0)])
+    before, attack, after = spikes.rows_of(run, seen, [(0.5, 6), (1.5, 1)], spikes.phases(1, 1))
+    assert (before["p50_ms"], before["level"], before["steady"]) == (10, 6, True)
+    assert math.isnan(attack["p50_ms"]) and (attack["failed"], attack["level_least"]) == (1, 1)
+    assert math.isnan(after["p95_ms"]) and not after["failed"]  # all of the CPU: a queue that grows
+    rows = [{"variant": "a", **attack}, {"variant": "a", **after}, {"variant": "b", **before}]
+    assert spikes.lost(rows, "a") == (0.5, "1 of 2") and spikes.lost(rows, "b")[1] == "none of 1"

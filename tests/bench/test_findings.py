@@ -11,7 +11,8 @@ import pathlib
 import pytest
 
 from benchkit import cli, readme, report, results
-from benchkit.findings import MET, MISSED, OPEN, OTHER, SAME, Finding, number, paired
+from benchkit.findings import (LARGER, MET, MISSED, OPEN, OTHER, SAME, SMALLER, Finding, number,
+                               paired)
 from benchkit.tools import ROOT, BenchError
 
 KEPT = ROOT / "docs" / "results" / "results.json"
@@ -21,6 +22,10 @@ EXPERIMENTS = json.loads(KEPT.read_text(encoding="utf-8"))["experiments"]
 @pytest.mark.parametrize("figure, more, here, outcome", [
     ((0.5, 0.4, 0.6), {"source": (0.7, 0.9)}, "0.500 (0.400 to 0.600)", SAME),
     ((1.5, 1.2, 1.8), {"source": (0.7, 0.9)}, "1.50 (1.20 to 1.80)", OTHER),
+    # An effect beyond three times the source's, or below a third of it, is another one.
+    ((0.0117, 0.01, 0.013), {"source": (0.4, 0.5)}, "0.0117 (0.0100 to 0.0130)", LARGER),
+    ((0.95, 0.94, 0.96), {"source": (0.4, 0.5)}, "0.950 (0.940 to 0.960)", SMALLER),
+    ((0.05, 0.04, 0.06), {"source": (0, 1)}, "0.0500 (0.0400 to 0.0600)", SAME),
     # An interval that reaches over 1 says neither.
     ((0.9, 0.7, 1.2), {"source": (0.7, 0.9)}, "0.900 (0.700 to 1.20)", OPEN),
     ((0.5, 0.4, 0.6), {}, "0.500 (0.400 to 0.600)", OPEN),
@@ -120,7 +125,8 @@ def test_the_kept_page_has_each_headline_and_is_small():
 
 def test_the_figures_of_the_readme_are_those_of_the_results():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.BEGIN in text and readme.END in text
+    assert all(mark.format(part) in text for mark in (readme.MARK, readme.END)
+               for part in ("figures", "regret"))
     assert readme.written(text, KEPT.read_text(encoding="utf-8")) == text
 
 

@@ -7,7 +7,7 @@ php-fpm; arrivals are random and open.
 
 import math
 
-from benchkit import arrivals, plot, rounds, server, site, spikes, stats
+from benchkit import arrivals, plot, rounds, server, setups, site, spikes, stats
 from benchkit.findings import Finding, exact, paired
 from benchkit.results import PAPER, Outcome
 
@@ -18,9 +18,10 @@ THERE = ("figure 8, an hour with the attack in it: 69 % more requests for five m
          "elastic level falls to the lowest during the attack, and returns.")
 SETUP = ("The same arrivals and pages of 120 KB for all servers, gzip up to level 6. The normal "
          "load is 85 % of what saturates level 6, measured before each round, so that the attack "
-         "asks it for 1.44 times what it can serve: that it is overrun follows from that. A client "
-         "leaves after a tenth of the attack's length. Elastic is ElasticControl step, the "
-         "source's way; three servers share the CPU and the php-fpm of one.")
+         "asks it for 1.44 times what it can serve: that it is overrun follows from that, and its "
+         "latency then is no result; what it loses is. A client leaves after a tenth of the "
+         "attack's length. Elastic is ElasticControl step, the source's way; three servers share "
+         "the CPU and the php-fpm of one.")
 SECONDS = 12, 90, 180
 
 # To the attack's length, how long a server is watched afterwards. What the static one was asked for
@@ -37,8 +38,8 @@ MODULES = ("proxy", "proxy_http", "proxy_balancer", "lbmethod_byrequests", "slot
 
 
 def setup_of(name):
-    return (site.pinned(spikes.CEILING) if name.startswith("static") else
-            site.elastic(1, spikes.CEILING, spikes.INTERVAL, "step"))
+    return (setups.ours("gzip", spikes.CEILING) if name.startswith("static") else
+            setups.step(spikes.CEILING, spikes.INTERVAL))
 
 
 def serve(dynamic, name):
@@ -65,7 +66,7 @@ def one_pass(dynamic, name, times, length):
     if front not in members:
         front.stop()
     levels = [(one.at, one.level) for member in members for one in dynamic.logged(member)]
-    rows = spikes.rows_of(seen, levels, spans)
+    rows = spikes.rows_of(dynamic.run, seen, levels, spans)
     rows[-1]["recovery"] = round(spikes.recovery(seen, spans) / length, 3)
     return rows, spikes.points_of(seen, levels, total)
 
@@ -84,7 +85,7 @@ def search(dynamic, name, base, length, halvings, seed):
         seen = site.replay(front, site.pages(times), spikes.TIMEOUT * length)
         share = seen.failed_share(length / 3, total)
         tried.append({"height": round(height, 3), "failed_share": round(share, 4),
-                      **seen.conditions()})
+                      **site.conditions(dynamic.run, seen)})
         return not share > SURVIVES
 
     passed = next((step for step in range(1, STEPS + 1) if not survives(spikes.ATTACK ** step)),
@@ -103,12 +104,13 @@ def measure(run, dynamic):
     length = run.pick(.3, 1.5, 4)
     total = spikes.phases(length, max(AFTER.values()))["after"][1]
     curve = arrivals.spike(spikes.BEFORE, 1, max(AFTER.values()), spikes.ATTACK)
-    calibrated = dynamic.serve(site.pinned(spikes.CEILING))
+    calibrated = dynamic.serve(setups.ours("gzip", spikes.CEILING))
     rows, over_time, limits, tries, capacity, times = [], {}, [], [], {}, {}
     for number, name in rounds.interleaved(run, COLOURS):
         if number not in capacity:
             # Anew for each round: what was an attack a minute ago may be none for a faster machine.
-            capacity[number] = dynamic.capacity(calibrated, min(1, length))
+            capacity[number] = dynamic.capacity(calibrated, [dynamic.path],
+                                                min(1, length))
             times[number] = arrivals.poisson(curve, spikes.NEAR * capacity[number], total,
                                              seed=number)
         labels = {"round": number, "variant": name, "capacity": round(capacity[number], 1)}
@@ -129,9 +131,12 @@ def find(rows, limits):
             for name in ("static", "elastic")}
     limit = ">" if ">" in ends["elastic"] or "<" in ends["static"] else ""
 
-    def latency(key, name, other, text):
-        return Finding(key, f"median latency in the attack, {text}", paired(
-            attack, {"variant": name}, {"variant": other}, "p50_ms"), "a fraction of it", (0, 1))
+    def losses(key, suffix):
+        (share, words), (_, others) = (spikes.lost(attack, f"{kind}{suffix}")
+                                       for kind in ("elastic", "static"))
+        return Finding(key, f"share of the attack's requests that are lost, elastic{suffix} "
+                       f"({words}; static{suffix}: {others})", exact(share),
+                       "elastic stays up; of static's nearly half")
 
     after = [min(row["recovery"], AFTER["static"]) for row in rows
              if row["variant"] == "static" and row["phase"] == "after"]
@@ -139,8 +144,11 @@ def find(rows, limits):
         Finding("limit", "the largest spike survived, elastic to static", paired(
             limits, {"variant": "elastic"}, {"variant": "static"}, "limit"),
             "elastic survived 1.69, static did not", (1, math.inf), limit=limit),
-        latency("latency", "elastic", "static", "elastic to static"),
-        latency("three", "elastic, three", "static, three", "elastic to static, three servers"),
+        losses("lost", ""), losses("three", ", three"),
+        Finding("latency", "elastic's median latency, in the attack to before it", paired(
+            [row for row in rows if row["variant"] == "elastic" and row["steady"]],
+            {"phase": "attack"}, {"phase": "before"}, "p50_ms"), "it stays up",
+            note="no steady state"),
         Finding("level", "elastic's lowest level in the attack", exact(stats.median(
             row["level_least"] for row in attack if row["variant"] == "elastic")), "1"),
         Finding("recovery", "static: out of order after the attack, to the attack's length",

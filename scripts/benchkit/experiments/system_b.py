@@ -8,7 +8,7 @@ a static server has 6, and all get the spike of section 5.2.
 
 import time
 
-from benchkit import arrivals, plot, rounds, setups, site, spikes, stats, system_b
+from benchkit import arrivals, plot, rounds, setups, site, spikes, system_b
 from benchkit.findings import Finding, exact, paired
 from benchkit.results import PAPER, Outcome
 
@@ -21,8 +21,8 @@ SETUP = ("The same arrivals for all servers of PHP's pages, and of Python's; the
          "overrun by that. The CPU of the application, httpd and elasticd is counted.")
 SECONDS = 12, 45, 100
 
-LEVELS = 1, spikes.CEILING
 AFTER = 1.0  # to the attack's length
+LEVELS = 1, spikes.CEILING
 STATIC, MODULE, PLUGIN = "static 6", "System-A: the module", "System-B: elasticd, plugin"
 PYTHON = ", Python"
 COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP,
@@ -43,8 +43,8 @@ class Systems:
     def serve(self, name):
         """A started server of the system, of which one page was checked."""
         setup = (setups.NOTHING if name.startswith(PLUGIN) else
-                 site.elastic(*LEVELS, spikes.INTERVAL, "step") if name == MODULE else
-                 site.pinned(spikes.CEILING))
+                 setups.step(spikes.CEILING, spikes.INTERVAL) if name == MODULE else
+                 setups.ours("gzip", spikes.CEILING))
         httpd = self.sites[name].serve(setup)
         self.sites[name].check(httpd, "gzip", "gzip")
         return httpd
@@ -70,12 +70,13 @@ def measure(run, systems):
         suffix = PYTHON if name.endswith(PYTHON) else ""
         if (number, suffix) not in times:
             httpd = systems.serve(STATIC + suffix)
-            rate = spikes.NEAR * systems.sites[STATIC + suffix].capacity(httpd, min(1, length))
+            rate = spikes.NEAR * systems.sites[STATIC + suffix].capacity(
+                httpd, [systems.sites[STATIC + suffix].path], min(1, length))
             httpd.stop()
             times[number, suffix] = arrivals.poisson(curve, rate, total, seed=number)
         seen, levels = systems.replay(name, times[number, suffix], spikes.TIMEOUT * length)
-        rows += [{"round": number, "system": name, **row}
-                 for row in spikes.rows_of(seen, levels, spans)]
+        rows += [{"round": number, "variant": name, **row}
+                 for row in spikes.rows_of(run, seen, levels, spans)]
         over_time[name] = spikes.points_of(seen, levels, total)
     return rows, over_time
 
@@ -85,26 +86,23 @@ def find(rows):
     found = []
     for key, name, other in (("php", PLUGIN, STATIC), ("module", MODULE, STATIC),
                              ("python", PLUGIN + PYTHON, STATIC + PYTHON)):
-        found += [
-            Finding(key, f"median latency in the attack, {name} to {other}", paired(
-                attack, {"system": name}, {"system": other}, "p50_ms"),
-                "it serves on, where the static one is overrun", (0, 1)),
-            Finding(f"{key}-failed", f"share of the attack's requests that fail, {name}",
-                    exact(stats.median(row["failed_share"] for row in attack
-                                       if row["system"] == name)))]
+        (share, words), (_, others) = spikes.lost(attack, name), spikes.lost(attack, other)
+        found.append(Finding(key, f"share of the attack's requests that are lost, {name} ({words}; "
+                             f"{other}: {others})", exact(share),
+                             "it serves on, where the static one is overrun"))
     return found + [Finding("cpu", f"CPU before the attack, {PLUGIN} to {MODULE}", paired(
-        [row for row in rows if row["phase"] == "before"], {"system": PLUGIN}, {"system": MODULE},
+        [row for row in rows if row["phase"] == "before"], {"variant": PLUGIN}, {"variant": MODULE},
         "cpu_share"))]
 
 
 def run(run):
     rows, over_time = measure(run, Systems(run))
     run.save_table("", rows)
-    run.save_medians("summary", rows, ("system", "phase"),
+    run.save_medians("summary", rows, ("variant", "phase"),
                      ("failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share",
                       "load_cpu_share"))
     spikes.draw(run, over_time, COLOURS)
     good, unsent = rounds.sent(rows)
-    return Outcome(find(good), "php", "In the attack, compression in PHP by elasticd's level "
-                   "answers in {here} of the static server's time; how many requests fail stands "
-                   "below it.", "", [*unsent, *rounds.remarks(rows, "system")], ("php-fpm",))
+    return Outcome(find(good), "php", "Compression in PHP by elasticd's level loses {here} "
+                   "of the attack's requests.",
+                   conditions=[*unsent, *rounds.remarks(rows, "variant")], tools=("php-fpm",))

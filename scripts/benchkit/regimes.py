@@ -1,0 +1,258 @@
+"""Regimes: pages at a load, put to legs of which each one's capacity is known; the day; the rows.
+
+A load is the share of one CPU that making the pages uncompressed takes. It is measured anew for
+each round, because a machine's speed drifts. Whether a leg can serve a load is a ratio of two
+capacities that were measured one after the other, so that the drift is in neither.
+"""
+
+import dataclasses
+import itertools
+import math
+import sys
+
+from benchkit import arrivals, build, codecs, rounds, sample, site, stats, tools
+from benchkit.legs import IDENTITY, RATES
+from benchkit.run import end_process
+from codeckit import decoders
+
+LARGE = ((120, 1.0),)
+LIGHT, HEAVY = 0, 14  # fpm.SCRIPT's work: pages of SIZES take about 0.3 and 4 ms in the mean
+DAY = ((0, 0.0625), (0.5, 1), (1, 0.0625))  # of its peak: of 0.8 from 0.05 on, and back
+FULL = 0.95  # of what a leg can serve, from which on it is overloaded
+WARM = 0.5  # seconds until what a fixed setup has in its queue is as at any time
+BEYOND = 20  # responses that must be beyond a percentile
+STEP = 512  # bytes that a decoder is given at once, to see when it has its first text
+# Another process, which takes half of the server's CPU by turns.
+TURNS = """
+import time
+while True:
+    until = time.monotonic() + 0.05
+    while time.monotonic() < until:
+        pass
+    time.sleep(0.05)
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """Pages, their loads, and the legs that get them."""
+
+    name: str
+    loads: tuple
+    legs: tuple
+    sizes: tuple = site.SIZES
+    work: int = site.WORK
+    beside: bool = False  # whether another process takes half of the CPU
+    day: bool = False  # whether the load is the peak of a day
+
+    @property
+    def paths(self):
+        return site.block(self.sizes, self.work)
+
+
+@dataclasses.dataclass(frozen=True)
+class Length:
+    """How long a pass is: blocks of pages until it has so many seconds, behind a lead of an
+    adaptive leg; a day; a measurement of capacity; and how many rounds there are.
+    """
+
+    blocks: float  # the least, of site.BLOCK pages
+    seconds: float
+    lead: float
+    day: float
+    capacity: float
+    rounds: int
+
+    def of(self, run):
+        """The same with as many rounds as the command line has."""
+        return dataclasses.replace(self, rounds=run.least or self.rounds)
+
+
+def regime_of(family, load):
+    return f"{family.name}: {load:g}"
+
+
+def first_text(result):
+    """How many bytes of an answer have come when a decoder has its first text."""
+    body_bytes = 1
+    if result.coding:
+        parts = [result.body[at:at + STEP] for at in range(0, len(result.body), STEP)]
+        texts = decoders.in_pieces(result.coding, parts)
+        body_bytes = min(len(result.body), STEP * (1 + next(
+            place for place, text in enumerate(texts) if text)))
+    _, total, body = next(piece for piece in result.pieces if piece[2] >= body_bytes)
+    return total - (body - body_bytes)
+
+
+def on_wire(pieces, rate, least=math.inf):
+    """Seconds until a wire of so many Mbit/s has carried an answer, or the `least` bytes of it:
+    each piece follows the one before, and not before it has come.
+    """
+    done = before = 0.0
+    for at, total, _ in pieces:
+        count = min(total, least) - before
+        done, before = max(done, at) + 8e-6 * count / rate, before + count
+        if before >= least:
+            break
+    return done
+
+
+def figures_of(results):
+    """Bytes, and times at each rate. A percentile has BEYOND responses beyond it, or is none."""
+    found = {"arrivals": len(results), "failed": sum(one.lost for one in results),
+             "bytes": stats.mean([one.bytes for one in results], 1)}
+    if found["failed"] or not results:
+        return found  # what follows from when the clients left is no time
+    ends = {"last": [math.inf] * len(results), "first": list(map(first_text, results))}
+    beyond = len(results) // 20
+    for rate, (name, least) in itertools.product(RATES, ends.items()):
+        times = [1e3 * on_wire(one.pieces, rate, count) for one, count in zip(results, least)]
+        found[f"{name}_{rate}"] = stats.mean(times, 3)
+        found[f"{name}_p95_{rate}"] = (round(stats.percentile(times, 95), 3)
+                                       if beyond >= BEYOND else math.nan)
+    return {**found, "beyond_p95": beyond}
+
+
+class Passes:
+    """The legs of a site, whose servers run, and what became of them; `notes` has those of which
+    none could be started.
+    """
+
+    def __init__(self, run, dynamic, legs, length):
+        self.run, self.dynamic, self.legs, self.length = run, dynamic, legs, length
+        self.rows, self.capacities, self.servers, self.notes = [], [], {}, []
+        for name, leg in legs.items():
+            try:
+                self.servers[name] = self.serve(leg)
+            except codecs.WrongBody:
+                raise
+            except tools.BenchError as problem:
+                self.notes.append(f"Not measured: {name}: {problem}.")
+
+    def serve(self, leg):
+        """A leg's server, of which one page was checked."""
+        path = build.zlib_alone(self.run) if leg.build == "zlib" else leg.build
+        httpd = self.dynamic.serve(leg.setup, **({"elastic": path} if path else {}))
+        self.dynamic.check(httpd, leg.accept)
+        return httpd
+
+    def measure(self, family):
+        """Adds the rows of a family: of each leg's capacity, and of each leg, load and round."""
+        names = [name for name in family.legs if name in self.servers]
+        other = self.start_other() if family.beside else None
+        capacity = {name: self.dynamic.capacity(
+            self.servers[name], family.paths, self.length.capacity, self.legs[name].accept,
+            self.length.lead if self.legs[name].adaptive else 0.0) for name in names}
+        if other:
+            end_process(other)
+        reference = self.reference(family)
+        self.capacities += [{"pages": family.name, "leg": name, "pages_per_second": round(one, 1),
+                             "loads_1": round(reference, 1)} for name, one in capacity.items()]
+        other = self.start_other() if family.beside else None
+        for at in family.loads:
+            able = {}
+            for name in names:
+                times = stats.ratio(at * reference, capacity[name])
+                if times > FULL:
+                    self.rows.append({"regime": regime_of(family, at), "leg": name, "round": 0,
+                                      "overload": round(times, 3)})
+                else:
+                    able[name] = round(times, 3)
+            self.load(family, at, able)
+        if other:
+            end_process(other)
+
+    def start_other(self):
+        return self.run.start([sys.executable, "-c", TURNS], self.run.work / "other.log")
+
+    def reference(self, family):
+        """Visits a second that making the pages takes a whole CPU for."""
+        return self.dynamic.working_capacity(self.servers[IDENTITY], family.paths,
+                                             self.length.capacity)
+
+    def load(self, family, at, able):
+        """Adds the rows of a load, of legs and their shares of what they can serve."""
+        rate, last = 0.0, 0
+        for number, name in rounds.interleaved(self.run, able, count=self.length.rounds):
+            if number != last:
+                rate, last = self.reference(family), number
+            visits, counted = self.visits(family, at, rate, number, self.legs[name].adaptive)
+            row = self.one_pass(name, visits, counted)
+            self.rows.append({"regime": regime_of(family, at), "leg": name, "round": number, **row,
+                              "of_capacity": able[name]})
+            self.run.progress(f"({regime_of(family, at)}, round {number})")
+
+    def visits(self, family, at, rate, number, adaptive):
+        """(visits, (when those begin that count, when they end)), the same that count for each
+        leg.
+        """
+        if family.day:
+            times = arrivals.poisson(DAY, at * rate, self.length.day, number) or [0.0]
+            return site.visits(times, number, family.paths), (0.0, self.length.day)
+        count = round(site.BLOCK * self.length.blocks)
+        count *= max(1, math.ceil(self.length.seconds * at * rate / count))
+        seconds, lead = count / (at * rate), WARM + (self.length.lead if adaptive else 0)
+        seed = 100 * number + round(10 * at)
+        before = site.visits(arrivals.steady(at * rate, lead, -seed), -seed, family.paths)
+        times = [lead + one for one in arrivals.exactly(count, seconds, seed)]
+        return before + site.visits(times, seed, family.paths), (lead, lead + seconds)
+
+    def one_pass(self, name, visits, counted):
+        """The row of a leg; a time only where its queue has an end."""
+        httpd, leg = self.servers[name], self.legs[name]
+        seen = site.replay(httpd, visits, accept=leg.accept, keep=True)
+        row = figures_of(seen.between(*counted))
+        share, (start, end) = seen.cpu_share(*counted), counted
+        if row["failed"]:  # a new start, without requests that nobody waits for
+            httpd.stop()
+            httpd.start()
+            sample.wait_until_idle(httpd.pids)
+        row |= {"rate": round(row["arrivals"] / (end - start), 1), "cpu_share": share,
+                "cpu_usec": round(1e6 * stats.ratio(share * (end - start), row["arrivals"]), 1),
+                **site.conditions(self.run, seen)}
+        return {**row, "steady": rounds.is_steady(self.run, row)}
+
+
+def measured(run, families, known, length):
+    """(Passes with the rows of all families, those that are results, sentences on the others);
+    `known` gives the Leg of a name.
+    """
+    passes = Passes(run, site.php(run), {name: known(name) for family in families
+                                         for name in family.legs}, length.of(run))
+    for family in families:
+        passes.measure(family)
+    run.save_table("", passes.rows)
+    good, said = results(passes.rows)
+    run.save_table("rounds", good, "each round")
+    run.save_table("capacity", passes.capacities, "what each leg serves, in a closed loop")
+    alone = [row for row in good
+             if "overload" not in row and not row["regime"].startswith("beside")]
+    return passes, good, [*passes.notes, *said, *rounds.remarks(alone, "leg")]
+
+
+def results(rows):
+    """(rows that are results, sentences on the others); BenchError where none has a time.
+
+    What has no steady state in any round is overloaded, too: alone, a page takes more CPU than in
+    the closed loop.
+    """
+    measured = [row for row in rows if "overload" not in row]
+    good, said = rounds.sent(measured)
+    steady, queued = rounds.steady(good, len(measured))
+    said += queued
+    if not steady:
+        raise tools.BenchError("nothing was measured: " + " ".join(said or ["all is overloaded"]))
+    cells = stats.group(good, "regime", "leg")
+    drowned = [{"regime": regime, "leg": leg, "round": 0, "overload": of[0]["of_capacity"]}
+               for (regime, leg), of in cells.items() if not any(row["steady"] for row in of)]
+    return [row for row in rows if "overload" in row or row in steady] + drowned, said
+
+
+def counts(rows):
+    """How many arrivals a cell has, in words."""
+    cells = stats.group([row for row in rows if "overload" not in row], "regime", "leg")
+    sums = [sum(row["arrivals"] for row in of) for of in cells.values()]
+    return (f"{len(sums)} cells have {min(sums):,} to {max(sums):,} arrivals each, in "
+            f"{min(map(len, cells.values()))} to {max(map(len, cells.values()))} rounds; "
+            f"{sum('overload' in row for row in rows)} are overloaded. A percentile stands "
+            f"where at least {BEYOND} responses of the round are beyond it.")

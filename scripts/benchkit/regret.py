@@ -1,0 +1,195 @@
+"""Regret: what a leg takes, to the best leg of the same regime; from the rows of load.
+
+A regime is a load of certain pages. A row is a leg in a regime and a round, and has its figures, or
+`overload` and no figure where the leg cannot serve as much. The best leg is chosen by one half of
+the rounds and judges the other half, so that noise makes none look better than it is.
+"""
+
+import math
+
+from benchkit import legs, stats
+from benchkit.findings import number
+
+# What the tables call a figure, and the column that has it for a rate.
+FIGURES = {"time": "last_{}", "time p95": "last_p95_{}", "first text": "first_{}",
+           "first text p95": "first_p95_{}", "bytes": "bytes", "CPU": "cpu_usec"}
+
+
+LEAST = 5  # rounds of which an interval is shown
+
+
+def interval(ratios):
+    """(middle, low, high), as stats.interval() has it of so many rounds; else the middle alone."""
+    ratios = list(ratios)
+    if len(ratios) >= LEAST:
+        return stats.interval(ratios)
+    return stats.geometric_mean(ratios), 0.0, math.inf
+
+
+def halves(numbers):
+    """[(rounds that are judged, rounds that choose)]; one round has to do both."""
+    some, others = numbers[::2], numbers[1::2]
+    return [(some, others), (others, some)] if others else [(some, some)]
+
+
+class Regrets:
+    """Of the legs `names`, by one figure: `ratios` is {regime: {leg: {round: ratio}}}."""
+
+    def __init__(self, rows, names, figure):
+        self.names, self.overloads, cells = names, {}, {}
+        for row in rows:
+            if row["leg"] not in names:
+                continue
+            if row.get("overload"):
+                self.overloads.setdefault(row["leg"], {})[row["regime"]] = row["overload"]
+            elif row.get(figure):
+                cells.setdefault(row["regime"], {}).setdefault(row["leg"], {})[
+                    row["round"]] = row[figure]
+        self.ratios = {regime: judged(by_leg) for regime, by_leg in cells.items()}
+
+    def of(self, leg):
+        """{regime: {round: ratio}}"""
+        return {regime: by_leg[leg] for regime, by_leg in self.ratios.items() if leg in by_leg}
+
+    def cell(self, regime, leg):
+        """(middle, low, high); NaN where there is none."""
+        return interval(self.ratios.get(regime, {}).get(leg, {}).values())
+
+    def between(self, over, under):
+        """{regime: {round: ratio}} of one leg to another, where both have a figure."""
+        return {regime: {one: by[over][one] / by[under][one]
+                         for one in by[over] if one in by[under]}
+                for regime, by in self.ratios.items() if over in by and under in by}
+
+    def single(self, names):
+        """(the leg that one would pin, of these: its worst regime is the best, which other rounds
+        say; {regime: {round: ratio}} of it). What is overloaded where another is not is none.
+        """
+        served = {regime for name in names for regime in self.of(name)}
+        able = [name for name in names if served and self.of(name).keys() == served]
+        numbers = sorted({one for name in able for of in self.of(name).values() for one in of})
+        chosen, found = [], {}
+        for judges, choose in halves(numbers) if able else ():
+            best = min(able, key=lambda name: max(stats.geometric_mean(
+                of[one] for one in choose if one in of) for of in self.of(name).values()))
+            chosen.append(best)
+            for regime, of in self.of(best).items():
+                found.setdefault(regime, {}).update(
+                    {one: of[one] for one in judges if one in of})
+        return " or ".join(dict.fromkeys(chosen)), found
+
+
+def judged(by_leg):
+    """{leg: {round: its figure to that of the leg that the other rounds choose}}."""
+    found = {}
+    for judges, choose in halves(sorted({one for of in by_leg.values() for one in of})):
+        means = {leg: stats.geometric_mean(of[one] for one in choose)
+                 for leg, of in by_leg.items() if of.keys() >= set(choose)}
+        best = by_leg[min(means, key=means.get)] if means else {}
+        for leg, of in by_leg.items():
+            found.setdefault(leg, {}).update(
+                {one: of[one] / best[one] for one in judges if one in of and one in best})
+    return {leg: of for leg, of in found.items() if of}
+
+
+def mean(of):
+    """(middle, low, high) of the geometric mean over regimes, of {regime: {round: ratio}}, by the
+    rounds that have all of them.
+    """
+    each = [set(ratios) for ratios in of.values()] or [set()]
+    rounds = sorted(set.intersection(*each) or set.union(*each))
+    return interval(stats.geometric_mean(
+        ratios[one] for ratios in of.values() if one in ratios) for one in rounds)
+
+
+def worst(of):
+    """(the regime with the largest middle, (middle, low, high) there)."""
+    figures = {regime: interval(ratios.values()) for regime, ratios in of.items() if ratios}
+    if not figures:
+        return "", (math.nan, 0.0, math.inf)
+    return max(figures.items(), key=lambda one: one[1][0])
+
+
+def served(regrets, leg):
+    """In words: of how many regimes the leg has figures, and in how many it is overloaded."""
+    count, found = len(regrets.of(leg)), regrets.overloads.get(leg, {})
+    return f"{count}" + (f"; {len(found)} overloaded, up to {number(max(found.values()))} times"
+                         if found else "")
+
+
+def summary(rows, population, rate):
+    """A row for each leg: what it takes to the best leg, over its regimes."""
+    names = legs.serving(dict.fromkeys(row["leg"] for row in rows), population, rate)
+    by_figure = {name: Regrets(rows, names, column.format(rate))
+                 for name, column in FIGURES.items()}
+    found = []
+    for leg in names:
+        time = by_figure["time"]
+        regime, (most, _, _) = worst(time.of(leg))
+        found.append({
+            "leg": leg, "regimes": served(time, leg), "time": mean(time.of(leg))[0],
+            "worst time": most, "worst at": regime,
+            "worst p95": worst(by_figure["time p95"].of(leg))[1][0],
+            "worst first text": worst(by_figure["first text"].of(leg))[1][0],
+            "bytes": mean(by_figure["bytes"].of(leg))[0],
+            "CPU": mean(by_figure["CPU"].of(leg))[0]})
+    return found
+
+
+def by_regime(rows, population, rate, figure="time"):
+    """(regimes, a row of words for each leg): the leg, its mean, its worst, each regime."""
+    names = legs.serving(dict.fromkeys(row["leg"] for row in rows), population, rate)
+    regrets = Regrets(rows, names, FIGURES[figure].format(rate))
+    regimes = list(dict.fromkeys(row["regime"] for row in rows if row["leg"] in names))
+    lines = []
+    for leg in names:
+        cells = []
+        for regime in regimes:
+            load = regrets.overloads.get(leg, {}).get(regime)
+            middle = regrets.cell(regime, leg)[0]
+            cells.append(f"overloaded, {number(load)} ×" if load else two(middle))
+        of = regrets.of(leg)
+        lines.append([leg, text(mean(of)), text(worst(of)[1]), *cells])
+    return regimes, lines
+
+
+def two(ratio):
+    """With two digits behind the point."""
+    return "–" if math.isnan(ratio) else f"{ratio:.2f}"
+
+
+def text(figure):
+    """The same with the interval, where there is one."""
+    middle, low, high = figure
+    known = not math.isnan(middle) and 0 < low and high < math.inf
+    return two(middle) + (f" ({two(low)}–{two(high)})" if known else "")
+
+
+def markdown(heads, lines):
+    rows = ["| " + " | ".join(cells) + " |" for cells in (heads, *lines)]
+    return "\n".join([rows[0].replace("|  |", "| |"), "|" + "---|" * len(heads), *rows[1:]])
+
+
+def page(experiment):
+    """The tables of every population and rate, as Markdown."""
+    rows = rows_of(experiment)
+    parts = [f"# Regret\n\n{experiment['setup']} {experiment['text']}\n\n"
+             f"`{experiment['command']}`, {experiment['when']}, {experiment['rounds']} rounds, "
+             f"{experiment['machine']}; {'; '.join(experiment['versions'])}."]
+    for population, whom in legs.POPULATIONS.items():
+        for rate in legs.RATES:
+            for figure in ("time", "time p95", "first text"):
+                regimes, lines = by_regime(rows, population, rate, figure)
+                parts.append(f"## {whom.capitalize()}, {rate} Mbit/s: {figure}\n\n"
+                             + markdown(["", "mean", "worst", *regimes], lines))
+        for figure in ("bytes", "CPU"):
+            regimes, lines = by_regime(rows, population, legs.RATES[0], figure)
+            parts.append(f"## {whom.capitalize()}: {figure}\n\n"
+                         + markdown(["", "mean", "worst", *regimes], lines))
+    return "\n\n".join([*parts, *experiment["conditions"]]) + "\n"
+
+
+def rows_of(experiment):
+    """Each round's rows, as dicts, of an experiment's facts; none where it has none."""
+    table = experiment["tables"].get(f"{experiment['name']}-rounds", {"columns": (), "rows": ()})
+    return [dict(zip(table["columns"], row)) for row in table["rows"]]
