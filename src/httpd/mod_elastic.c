@@ -221,21 +221,6 @@ static int handle(request_rec *r)
     return status == DECLINED ? el_status_handler(r) : status;
 }
 
-static void insert_filters(request_rec *r)
-{
-    const el_dir_t *dir = el_dir_of(r);
-
-    /* A subrequest's body becomes part of another's. */
-    if (r->main) {
-        return;
-    }
-    /* A dictionary is the body before it is encoded: its filter stands before ELASTIC. */
-    if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files) {
-        el_dictionary_filter_insert(r);
-    }
-    el_filter_insert(r, dir);
-}
-
 /*
  * Just before httpd's own handler for files, which is the first of those at REALLY_LAST, and behind
  * handlers as late as mod_actions's, at LAST, in whichever order modules are loaded. "core.c" as a
@@ -266,7 +251,7 @@ static void register_hooks(apr_pool_t *pconf)
     /* Before mod_watchdog's, which starts the timer's thread. */
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
-    ap_hook_insert_filter(insert_filters, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_insert_filter(el_filter_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_read_request(el_visitor_look, NULL, NULL, APR_HOOK_REALLY_FIRST);

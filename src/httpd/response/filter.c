@@ -15,6 +15,7 @@
 #include "httpd/response/filter.h"
 
 #include "httpd/config/glue.h"
+#include "httpd/dictionary/filter.h"
 #include "httpd/response/available.h"
 #include "httpd/response/cached.h"
 #include "httpd/response/choose.h"
@@ -101,19 +102,28 @@ EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chai
     }
 }
 
-void el_filter_insert(request_rec *r, const el_dir_t *dir)
+void el_filter_insert(request_rec *r)
 {
     const unsigned changing = EL_ROLE_BIT(EL_ROLE_OTHER) | EL_ROLE_BIT(EL_ROLE_HARNESS)
                               | EL_ROLE_BIT(EL_ROLE_INFLATE);
+    const el_dir_t *dir = el_dir_of(r);
     bool enabled = dir->values.value[EL_DIR_ENABLED];
-    const char *type = r->content_type;
+    const char *type;
     el_chain_t chain;
     bool final;
 
+    /* A subrequest's body becomes part of another's. */
+    if (r->main) {
+        return;
+    }
     el_ranges_insert(r);
     chain = el_chain_look(r, enabled);
     if (dir->values.value[EL_DIR_PADDING] > 0) {
         ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
+    }
+    /* A dictionary is the body before it is encoded: its filter stands before ELASTIC. */
+    if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files) {
+        el_dictionary_filter_insert(r);
     }
     if (dir->values.value[EL_DIR_EXPLAIN]) {
         el_explain_insert(r);
@@ -122,6 +132,7 @@ void el_filter_insert(request_rec *r, const el_dir_t *dir)
      * A file's type is final if no filter is there that could change it: then it is looked up now.
      * Types of applications may be those of a handler, which gives its output another one.
      */
+    type = r->content_type;
     final = enabled && !r->handler && r->finfo.filetype == APR_REG && type
             && !(chain.roles & changing) && !dir->values.value[EL_DIR_PRECOMPRESSED]
             && !(*type == 'a' && strncmp(type, "application/", strlen("application/")) == 0);

@@ -8,11 +8,8 @@
 #include "httpd/config/config.h"
 #include "httpd/config/dropin.h"
 
-/*
- * In insert_filter, of a request of its own: puts ELASTIC into the chain, and notes the other
- * filters in it. `dir` are the request's settings.
- */
-void el_filter_insert(request_rec *r, const el_dir_t *dir);
+/* The insert_filter hook: puts ELASTIC into the chain, and notes the other filters in it. */
+void el_filter_insert(request_rec *r);
 
 /* Registers the filter that counts the responses which go out as they are. */
 void el_filter_register(void);
