@@ -122,6 +122,7 @@ void el_encode_plan(request_rec *r, el_response_t *response)
 
     el_tick_arrival();
     el_encoder_plan(encoder, choice->coding, &choice->setup, response->whole, r);
+    encoder->meter.used.sampled = encoder->meter.used.sampled || choice->tried;
     if (response->cached.looked) {
         /* What was looked for and not found is encoded: the time of looking is its, too. */
         el_meter_go_on(&encoder->meter, &response->cached.meter);
@@ -150,7 +151,7 @@ apr_status_t el_encode_gather(el_response_t *response, apr_bucket_brigade *bb)
 void el_encode_release(el_response_t *response)
 {
     el_cached_leave(response);
-    if (response->gathered && response->exploration.coding == EL_IDENTITY) {
+    if (response->gathered) {
         el_body_release(&response->body);
         response->gathered = false;
     }
@@ -173,26 +174,9 @@ static bool may_be_larger(const el_response_t *response)
            || !el_accept_takes(&response->facts.demand.accept, EL_IDENTITY);
 }
 
-void el_encode_explore(request_rec *r, el_response_t *response, apr_bucket_brigade *bb)
-{
-    apr_bucket_brigade *flush;
-
-    if (response->exploration.coding != EL_IDENTITY) {
-        /* httpd keeps a small body until the request has ended. */
-        flush = apr_brigade_create(r->pool, bb->bucket_alloc);
-        APR_BRIGADE_INSERT_TAIL(flush, apr_bucket_flush_create(bb->bucket_alloc));
-        ap_pass_brigade(r->connection->output_filters, flush);
-        el_choose_explore(&response->exploration, response->body.data, response->body.nbytes);
-        response->exploration.coding = EL_IDENTITY;
-        el_encode_release(response);
-        apr_brigade_cleanup(bb);
-    }
-}
-
 static el_reason_t encode_gathered(el_response_t *response)
 {
     const el_whole_t *body = &response->body;
-    el_choose_for_t chosen = {&response->policy, &response->facts, true, response->effort};
     const el_usage_t *used = &response->encoder.meter.used;
 
     if (!el_encoder_whole(&response->encoder, body->data, body->nbytes)) {
@@ -203,9 +187,6 @@ static el_reason_t encode_gathered(el_response_t *response)
         return EL_REASON_NOT_SMALLER;
     }
     el_cached_store(response);
-    if (!response->facts.demand.head) {
-        response->exploration = el_choose_exploration(&chosen, &response->choice);
-    }
     return EL_REASON_NONE;
 }
 

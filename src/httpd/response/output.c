@@ -241,6 +241,12 @@ static answer_t choose(request_rec *r, el_response_t *response, apr_bucket_briga
     if (may_try(response) && el_encode_saves_nothing(response, bb)) {
         return refuse(decision, EL_REASON_NOT_SMALLER);
     }
+    /* What is kept is to be found again by the setup in use. */
+    if (!with_dictionary && !facts->moment.may_be_cached) {
+        el_choose_for_t body = {&response->policy, facts, response->whole, el_response_effort(r)};
+
+        el_choose_trial(&body, &response->choice);
+    }
     return response->whole ? ANSWER_WHOLE : ANSWER_STREAM;
 }
 

@@ -40,6 +40,7 @@ typedef struct {
     el_setup_t setup;
     unsigned set;  /* of EL_CODING_BIT()s: the codings that were equally good */
     bool by_costs; /* what setups cost has a part in it */
+    bool tried;    /* its cost is to be measured, whatever the others are */
     bool bounded;  /* it may have no more bytes than an httpd without this module would make */
 } el_choice_t;
 
@@ -132,7 +133,6 @@ typedef struct {
     bool whole;   /* the body is complete, and encoded in one call */
     bool planned; /* `choice` and encoder.plan are those of the body */
     el_choice_t choice;
-    el_choice_t exploration; /* another setup that is to be measured; of EL_IDENTITY: none is */
     double expected_usec; /* of CPU time, where ElasticExplain is On; 0: the length is not known */
     el_cached_t cached;
     bool gathered; /* `body` has the complete body */

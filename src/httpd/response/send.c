@@ -120,7 +120,6 @@ apr_status_t el_send_whole(ap_filter_t *f, el_response_t *response, apr_bucket_b
 {
     el_encoder_t *encoder = &response->encoder;
     apr_bucket_brigade *out = response->stream.out;
-    apr_status_t rv;
 
     el_send_header(f->r, response, encoder->plan.engine->coding);
     ap_set_content_length(f->r, (apr_off_t)encoder->meter.used.out);
@@ -133,11 +132,7 @@ apr_status_t el_send_whole(ap_filter_t *f, el_response_t *response, apr_bucket_b
     el_encode_count(f->r, response);
     el_encoder_close(encoder);
     APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(bb->bucket_alloc));
-    if (response->exploration.coding == EL_IDENTITY) {
-        apr_brigade_cleanup(bb);
-    }
+    apr_brigade_cleanup(bb);
     ap_remove_output_filter(f);
-    rv = el_stream_pass(f, &response->stream);
-    el_encode_explore(f->r, response, bb);
-    return rv;
+    return el_stream_pass(f, &response->stream);
 }

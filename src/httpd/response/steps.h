@@ -54,8 +54,7 @@ void el_encode_plan(request_rec *r, el_response_t *response);
 apr_status_t el_encode_gather(el_response_t *response, apr_bucket_brigade *bb);
 
 /*
- * The body that was gathered is not needed any more, but to explore; and nobody is to wait for its
- * encoding.
+ * The body that was gathered is not needed any more, and nobody is to wait for its encoding.
  */
 void el_encode_release(el_response_t *response);
 
@@ -68,12 +67,6 @@ void el_encode_take_cached(request_rec *r, el_response_t *response);
  * nothing was saved and the identity may go. `*rv` is an error where the body cannot be read.
  */
 el_reason_t el_encode_whole(el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv);
-
-/*
- * Measures another setup with the body, which may lie in `bb`, where one is due: once what was
- * encoded is passed on, so that the client does not wait for it.
- */
-void el_encode_explore(request_rec *r, el_response_t *response, apr_bucket_brigade *bb);
 
 /*
  * Whether the piece that the body begins with hardly becomes smaller at the coding's minimum level:
