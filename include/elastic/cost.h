@@ -56,6 +56,13 @@ typedef struct el_costs {
 /* The class of a body of `nbytes`; where the length is unknown (0), that of a large page. */
 unsigned el_cost_class(uint64_t nbytes);
 
+/*
+ * The cost that a body of `nbytes` (0: unknown) has in a server, if its engine's table says
+ * `known`. All setups take the same time longer, so that what one is measured to take is no reason
+ * to believe that the others differ from it by more than they do.
+ */
+el_cost_t el_cost_in_server(el_cost_t known, uint64_t nbytes);
+
 /* A setup and a class of lengths: what one correction is for. */
 typedef struct {
     el_coding_t coding;

@@ -58,8 +58,6 @@ const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
     X(SAMPLED_NSEC)    /* and that CPU time */                                                     \
     X(PRECOMPRESSED)   /* responses served from precompressed files */                             \
     X(PROBES)          /* bodies of which the first piece was encoded to see whether it pays */    \
-    X(EXPLORED)        /* bodies encoded once more, to measure another setup */                    \
-    X(EXPLORED_NSEC)   /* and the CPU time of that */                                              \
     X(IMPROVED)        /* kept encodings that were made smaller while CPU time was spare */        \
     X(IMPROVED_NSEC)   /* and the CPU time of that, of those that were not, too */                 \
     X(IMPROVED_BYTES)  /* what responses with them had less */                                     \

@@ -1,6 +1,6 @@
 /*
  * The ladder: the controller's position -> the level of each coding; and, for a client that takes
- * several, the coding too; and which of the others is measured now and then.
+ * several, the coding too; and which of the others is tried now and then.
  *
  * Positions run from 0 (the floor) to `top` (the ceiling). `top` is the widest range among the
  * codings, so that one step moves the widest coding by one level and the others by at most one.
@@ -97,30 +97,16 @@ double el_ladder_position(double price, unsigned top);
  */
 const el_rung_t *el_ladder_within(const el_rung_t *rungs, const el_rung_t *rung, uint32_t most);
 
-/*
- * Exploring: setups that are not in use are measured now and then, so that their costs stay known.
- * For that a body is encoded once more by such a setup, and the result thrown away: no response is
- * any different. On average that takes a hundredth of the time of encoding.
- */
-
-/* Nanoseconds that no exploration is expected to exceed: a response waits for it. */
-#define EL_EXPLORE_MOST 20000000
-
 /* Seconds after which what was measured of a setup is to be measured again. */
-#define EL_EXPLORE_AGE 300
+#define EL_LADDER_TRIAL_AGE 20
 
 /*
- * Whether an exploration that is expected to take `nsec` is due: the `turn`th that was thought of,
- * after `encoding` nanoseconds of other encoding. A dearer one is due more seldom.
+ * A setup that a response takes in place of the one in use, so that its costs become known: of
+ * `count`, that whose measurement is oldest (`ages` in seconds, UINT32_MAX: none), among those from
+ * EL_LADDER_TRIAL_AGE on whose CPU time and bytes, at `price`, together come to at most 1.2 times
+ * as much as those of `used`. The first of those as old; NULL where there is none.
  */
-bool el_explore_is_due(uint32_t turn, double encoding, double nsec);
-
-/*
- * The setup to explore, of `count` whose `ages` (seconds since they were measured, or UINT32_MAX)
- * are EL_EXPLORE_AGE or more: that whose time is nearest to `nsec`, the time of the one in use, by
- * which is the larger part of the other. The first of those as near; NULL where there is none.
- */
-const el_rung_t *el_explore_pick(const el_rung_t *rungs, const uint32_t *ages, size_t count,
-                                 uint32_t nsec);
+const el_rung_t *el_ladder_trial(const el_rung_t *rungs, const uint32_t *ages, size_t count,
+                                 el_cost_t used, double price);
 
 #endif

@@ -173,31 +173,28 @@ const el_rung_t *el_ladder_within(const el_rung_t *rungs, const el_rung_t *rung,
     return rung;
 }
 
-/* One part in so many of the encoding time is for exploring: a little less than a hundredth. */
-#define PART 125
+/* A setup that is tried burdens its response by at most so many times as much as that in use. */
+#define TRIAL_MOST 1.2
 
-bool el_explore_is_due(uint32_t turn, double encoding, double nsec)
+/* A KB's CPU time, and its bytes at the price. */
+static double burden(el_cost_t cost, double price)
 {
-    return nsec <= EL_EXPLORE_MOST && el_spread(turn) * nsec * PART <= encoding * UINT32_MAX;
+    return cost.nsec + price * cost.size / 10000 * 1024;
 }
 
-/* How many times as long the slower of two takes. */
-static double distance(uint32_t one, uint32_t other)
+const el_rung_t *el_ladder_trial(const el_rung_t *rungs, const uint32_t *ages, size_t count,
+                                 el_cost_t used, double price)
 {
-    return one > other ? (double)one / other : (double)other / one;
-}
-
-const el_rung_t *el_explore_pick(const el_rung_t *rungs, const uint32_t *ages, size_t count,
-                                 uint32_t nsec)
-{
-    const el_rung_t *nearest = NULL;
+    double most = TRIAL_MOST * burden(used, price);
+    const el_rung_t *oldest = NULL;
+    uint32_t age = EL_LADDER_TRIAL_AGE;
 
     for (size_t i = 0; i < count; i++) {
-        if (ages[i] >= EL_EXPLORE_AGE
-            && (!nearest || distance(rungs[i].cost.nsec, nsec)
-                                < distance(nearest->cost.nsec, nsec))) {
-            nearest = &rungs[i];
+        if (ages[i] >= age && (!oldest || ages[i] > age)
+            && burden(rungs[i].cost, price) <= most) {
+            oldest = &rungs[i];
+            age = ages[i];
         }
     }
-    return nearest;
+    return oldest;
 }

@@ -246,10 +246,6 @@ def measured(d, least=0.002):
             if abs(now[one][0] / nsec * d.unused[one][0] / unused[one][0] - 1) > least}
 
 
-def explored(d):
-    return int(d.status()["ElasticExplored"])
-
-
 def test_an_engine_that_becomes_slow_costs_more(priced, tmp_path):
     """The time that is measured counts; what follows is proven by tests/sim/courses.c."""
     slow = ("zstd", 3) if env.HAS_ZSTD else ("br", 3)
@@ -270,64 +266,33 @@ def test_an_engine_that_becomes_slow_costs_more(priced, tmp_path):
     serve_both(lambda: ratio() > 1.6 * before)
 
 
-def test_setups_that_are_not_in_use_are_measured_within_the_bounds_and_the_budget(priced):
+def test_setups_that_are_not_in_use_are_tried_within_the_bounds(priced):
     d = priced(at("bounds", "ElasticLevel gzip 4 6"), "time 1kbit/s")
     d.load(20)
-    used, known = serve(d, "gzip", lambda *_: explored(d) >= 2, "/bounds/page.html")
-    assert used == {("gzip", 6)} and known <= {("gzip", level) for level in (4, 5, 6)}
-    status = d.status()
-    # A hundredth; one that took longer than was expected is made up for by the next.
-    assert int(status["ElasticExploredUsec"]) <= int(status["ElasticCpuUsec"]) / 100 + 20_000
+    used, known = serve(d, "gzip", lambda used, _: len(used) > 1, "/bounds/page.html")
+    assert ("gzip", 6) in used
+    assert used | known <= {("gzip", level) for level in (4, 5, 6)}
 
 
-def test_a_cheap_setup_that_is_in_use_leaves_little_time_for_dear_ones(priced):
-    """Without a bound each of the eight others would have been measured."""
-    d = priced()
-    d.load(*FULL)
-    for _ in range(12):
-        serve(d, "gzip", lambda *_: True)
-    status = d.status()
-    assert int(status["ElasticExploredUsec"]) <= int(status["ElasticCpuUsec"]) / 100 + 2000
-
-
-def test_codings_that_the_client_likes_equally_are_measured_and_those_of_less_weight_not(priced):
+def test_codings_that_the_client_likes_equally_are_tried_and_those_of_less_weight_not(priced):
     """A graceful restart keeps what is known, and a restart does not."""
     d = priced()
     d.load(20)
     ae = "gzip, br;q=0.9, zstd;q=0.5"
-    _, known = serve(d, ae, lambda used, known: len(known - used) > 2)
-    assert {coding for coding, _ in known} == {"gzip"}
-    _, known = serve(d, "br, gzip", lambda used, known: "br" in dict(known - used))
+    used, known = serve(d, ae, lambda used, known: len(used) > 1 and known)
+    assert {coding for coding, _ in used | known} == {"gzip"}
+    _, known = serve(d, "br, gzip", lambda used, known: {"br", "gzip"} <= {one[0] for one in used})
     d.server.graceful()
-    assert known <= measured(d, 0.001) and explored(d) >= 1
+    assert known <= measured(d, 0.001)
     d.server.restart()
-    assert measured(d) == set() and explored(d) == 0
+    assert measured(d) == set()
 
 
 @pytest.mark.parametrize("config,goal", [
     ("", "cpu"), ("ElasticLevel gzip 5", "time"), ("ElasticControl off", "time")])
-def test_where_costs_decide_nothing_nothing_is_explored(priced, config, goal):
+def test_where_no_price_decides_nothing_is_tried(priced, config, goal):
     d = priced(config, goal)
     d.load(60)
-    for _ in range(6):
-        serve(d, "gzip", lambda *_: True)
-    assert explored(d) == 0
-
-
-def test_a_client_has_its_body_before_another_setup_is_measured(priced, tmp_path):
-    """Also a small one, which httpd keeps until the request has ended."""
-    twice = tmp_path / "twice"
-    twice.touch()
-    twice.chmod(0o666)
-    d = priced("ElasticLevel gzip 4 9", "time 1kbit/s",
-               wrapper=faults.wrapper(faults.library(tmp_path, "gzip-twice")),
-               environ={"ENCODED_TWICE": str(twice)})
-    d.load(20)
-
-    def done():
-        with d.server.connect() as connection:
-            for _ in range(50):
-                check.encoded(connection.request("/small.html", ae="gzip"), "gzip", SMALL)
-        return explored(d) >= 2
-    d.server.wait_for(done, 60, "an exploration")
-    assert twice.read_bytes() == b""
+    for _ in range(4):
+        used, _ = serve(d, "gzip", lambda *_: True)
+        assert len(used) == 1

@@ -1,6 +1,7 @@
 /*
  * What is learned of setups, in a model of a site: responses come at random, each takes the setup
- * that a constant price pays for by what is expected, and one in sixteen is measured. What setups
+ * that a constant price pays for by what is expected; one in sixteen is measured, and one in 64 by a
+ * setup that is tried. What setups
  * really cost differs from the table, and changes.
  */
 #include "elastic/ladder.h"
@@ -16,7 +17,7 @@
 #define LENGTH 3
 
 #define MEASURED_EVERY 16
-#define EXPLORED_EVERY 64
+#define TRIED_EVERY 64
 
 /* What differs from body to body, in powers of two; and one measurement in fifty is an outlier. */
 #define TIME_NOISE 0.2
@@ -47,15 +48,13 @@ typedef struct {
 
     /* What is learned. */
     el_costs_t costs;
-    unsigned looks;
     el_rung_t ladder[SETUPS];
     size_t count;
     const el_rung_t *used;
     double now, built;
-    unsigned responses, bodies;
+    unsigned responses;
 
     double changes; /* of the setup in use */
-    double encoding, exploring; /* CPU time, ns */
 } site_t;
 
 /* xorshift64; in 0 … 1, never 0. */
@@ -108,8 +107,8 @@ static el_cost_t expected(const site_t *site, size_t i)
     return el_cost_expect(&site->costs, key_of(&table[i]), table[i].cost, (uint32_t)site->now);
 }
 
-/* Encodes a body by a setup, and learns from it; the CPU time. */
-static double measure(site_t *site, size_t i)
+/* Encodes a body by a setup, and learns from it. */
+static void measure(site_t *site, size_t i)
 {
     double slow = exp2(TIME_NOISE * normal(site) + (even(site) < 0.02 ? OUTLIER : 0));
     el_cost_t took = {
@@ -118,7 +117,6 @@ static double measure(site_t *site, size_t i)
     };
 
     el_cost_update(&site->costs, key_of(&table[i]), table[i].cost, took, (uint32_t)site->now);
-    return (double)took.nsec * KBYTES;
 }
 
 static void build(site_t *site)
@@ -131,22 +129,20 @@ static void build(site_t *site)
     site->built = floor(site->now);
 }
 
-static void explore(site_t *site, double nsec)
+/* Another setup than `used` that is to be measured; that one where none is. */
+static size_t trial(site_t *site, size_t used)
 {
     el_rung_t rungs[SETUPS];
     uint32_t ages[SETUPS];
-    const el_rung_t *picked;
+    const el_rung_t *tried;
 
     for (size_t i = 0; i < site->setups; i++) {
         rungs[i] = table[i];
         rungs[i].cost = expected(site, i);
-        ages[i] = el_cost_age(&site->costs, key_of(&table[i]), (uint32_t)site->now);
+        ages[i] = i == used ? 0 : el_cost_age(&site->costs, key_of(&table[i]), (uint32_t)site->now);
     }
-    picked = el_explore_pick(rungs, ages, site->setups, (uint32_t)(nsec / KBYTES));
-    if (picked && el_explore_is_due(++site->looks, EXPLORED_EVERY * nsec,
-                                    (double)picked->cost.nsec * KBYTES)) {
-        site->exploring += measure(site, number_of(picked));
-    }
+    tried = el_ladder_trial(rungs, ages, site->setups, rungs[used].cost, site->price);
+    return tried ? number_of(tried) : used;
 }
 
 /* Responses for so many seconds. */
@@ -156,7 +152,6 @@ static void run(site_t *site, double seconds)
 
     while ((site->now -= log(even(site)) / site->rate) < end) {
         size_t last = site->used ? number_of(site->used) : SETUPS, i;
-        double nsec;
 
         if (floor(site->now) != site->built) {
             build(site);
@@ -164,13 +159,10 @@ static void run(site_t *site, double seconds)
         site->used = el_ladder_rung(site->ladder, site->count, site->price);
         i = number_of(site->used);
         site->changes += i != last;
-        nsec = (double)site->real[i].cost.nsec * KBYTES;
-        site->encoding += nsec;
-        if (++site->responses % MEASURED_EVERY == 0) {
+        if (++site->responses % TRIED_EVERY == 0) {
+            measure(site, trial(site, i));
+        } else if (site->responses % MEASURED_EVERY == 0) {
             measure(site, i);
-        }
-        if (++site->bodies % EXPLORED_EVERY == 0) {
-            explore(site, nsec);
         }
     }
     site->now = end;
@@ -256,25 +248,11 @@ START_TEST(a_change_is_followed_within_30_seconds)
 }
 END_TEST
 
-START_TEST(exploring_takes_a_hundredth_at_most)
-{
-    begin(_i);
-    run(&site, 60);
-    for (int i = 0; i < 60; i++) {
-        run(&site, 30);
-        ck_assert_msg(site.exploring <= site.encoding / 100 + EL_EXPLORE_MOST, "%.0f of %.0f ns",
-                      site.exploring, site.encoding);
-    }
-    ck_assert_double_gt(site.exploring, 0);
-}
-END_TEST
-
 TCase *sim_learning(void)
 {
     TCase *tc = tcase_create("learning");
 
     tcase_add_loop_test(tc, what_is_chosen_is_near_the_best_and_stays, 0, ROWS(sites));
     tcase_add_loop_test(tc, a_change_is_followed_within_30_seconds, 0, ROWS(sites));
-    tcase_add_loop_test(tc, exploring_takes_a_hundredth_at_most, 0, ROWS(sites));
     return tc;
 }

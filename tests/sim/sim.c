@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 el_control_config_t sim_config(el_control_mode_t mode)
 {
@@ -41,16 +42,23 @@ plant_t sim_leaps(void)
     return plant;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("sim");
+    Suite *suite;
     SRunner *runner;
     int failed;
 
+    if (argc > 1 && strcmp(argv[1], "regret") == 0) {
+        sim_regret_print();
+        return EXIT_SUCCESS;
+    }
+
+    suite = suite_create("sim");
     suite_add_tcase(suite, sim_courses());
     suite_add_tcase(suite, sim_mix());
     suite_add_tcase(suite, sim_price());
     suite_add_tcase(suite, sim_learning());
+    suite_add_tcase(suite, sim_regret());
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -31,6 +31,10 @@ plant_t sim_leaps(void);
 TCase *sim_courses(void);
 TCase *sim_learning(void);
 TCase *sim_price(void);
+TCase *sim_regret(void);
 TCase *sim_mix(void);
+
+/* Prints the regret of each leg. */
+void sim_regret_print(void);
 
 #endif

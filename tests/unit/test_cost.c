@@ -48,6 +48,21 @@ EACH(cost, lengths_have_their_class, classes)
     ck_assert_uint_eq(el_cost_class(row->nbytes), row->size_class);
 }
 
+static const struct {
+    uint64_t nbytes;
+    uint32_t nsec;
+} starts[] = {
+    {0, 1312}, {500, 13000}, {1024, 13000}, {4096, 6000}, {12288, 3333}, {40960, 2000},
+    {122880, 1333}, {UINT64_MAX, 1000},
+};
+EACH(cost, in_a_server_a_body_takes_longer_to_begin, starts)
+{
+    el_cost_t cost = el_cost_in_server(known, row->nbytes);
+
+    ck_assert_uint_eq(cost.nsec, row->nsec);
+    ck_assert_uint_eq(cost.size, known.size);
+}
+
 TEST(cost, measurements_replace_the_table)
 {
     ck_assert_uint_eq(expect(EL_GZIP, 6, 1000).nsec, known.nsec);
@@ -156,6 +171,20 @@ EACH(cost, what_is_measured_is_learned, lessons)
 }
 
 /* Neither the first measurement nor a later one. */
+/* Where one is measured each second, the hundredth moves it by less than the first. */
+TEST(cost, measurements_are_counted_although_they_fade)
+{
+    double before;
+
+    for (uint32_t t = 1000; t < 1100; t++) {
+        learn(0.5, t);
+    }
+    before = learned(1100);
+    learn(1.5, 1100);
+    /* The gains come to 0.18, the parts of the first one to 0.7. */
+    ck_assert_double_le(learned(1100) - before, 0.2);
+}
+
 TEST(cost, an_outlier_moves_little)
 {
     measure(1, 4000000, 2500, 1000);

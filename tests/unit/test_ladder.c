@@ -204,25 +204,13 @@ EACH(climbing, a_limit_is_kept_setup_by_setup, descents)
     row_eq(el_ladder_within(levels, &levels[row->from], row->most) - levels, (int)row->found);
 }
 
-CASE(exploring);
-
-/* There has to be time for it, and no response waits for longer than the most. */
-static const struct {
-    const char *label;
-    double encoding, nsec;
-    bool due;
-} dues[] = {
-    ROW(1e9, 1e6, true), ROW(1e8, 1e7, false), ROW(1e12, EL_EXPLORE_MOST + 1., false),
-    ROW(1e12, EL_EXPLORE_MOST, true), ROW(0, 1, false),
-};
-EACH(exploring, a_dear_one_is_seldom_due, dues)
-{
-    row_eq(el_explore_is_due(1, row->encoding, row->nsec), row->due);
-}
+CASE(trying);
 
 #define NEVER UINT32_MAX
-#define LATELY (EL_EXPLORE_AGE - 1)
+#define OLD EL_LADDER_TRIAL_AGE
+#define LATELY (EL_LADDER_TRIAL_AGE - 1)
 
+/* At 10 ns a byte these are 4072, 4867, 10458, 18253 and 4765 ns a KB. */
 static const el_rung_t rungs[] = {
     {EL_GZIP, 1, {1000, 3000}}, {EL_GZIP, 3, {2000, 2800}}, {EL_GZIP, 6, {8000, 2400}},
     {EL_BR, 5, {16000, 2200}}, {EL_ZSTD, 3, {2000, 2700}},
@@ -231,20 +219,23 @@ static const el_rung_t rungs[] = {
 static const struct {
     const char *label;
     uint32_t ages[ROWS(rungs)];
-    uint32_t nsec;
-    int picked;
-} picks[] = {
-    {"all are known", {LATELY, LATELY, LATELY, LATELY, 0}, 2000, -1},
-    {"one is old", {LATELY, LATELY, EL_EXPLORE_AGE, LATELY, 0}, 2000, 2},
-    {"one never was measured", {LATELY, LATELY, LATELY, NEVER, 0}, 2000, 3},
-    {"the nearest above", {NEVER, LATELY, NEVER, NEVER, LATELY}, 5000, 2},
-    {"the nearest below", {NEVER, LATELY, LATELY, NEVER, LATELY}, 2000, 0},
-    {"a factor counts, not a difference", {NEVER, LATELY, NEVER, LATELY, LATELY}, 3500, 2},
-    {"of two that are as near the first", {NEVER, NEVER, NEVER, NEVER, NEVER}, 2000, 1},
+    int used;
+    double price;
+    int tried;
+} trials[] = {
+    {"all are known", {LATELY, LATELY, LATELY, LATELY, 0}, 4, 10, -1},
+    {"one is old", {LATELY, OLD, LATELY, LATELY, 0}, 4, 10, 1},
+    {"one never was measured", {OLD, NEVER, LATELY, LATELY, 0}, 4, 10, 1},
+    {"of two that are as old the first", {NEVER, NEVER, NEVER, NEVER, 0}, 4, 10, 0},
+    {"not one that costs a fifth more", {0, LATELY, NEVER, NEVER, LATELY}, 0, 10, -1},
+    {"one that costs a little less", {0, NEVER, NEVER, NEVER, NEVER}, 0, 10, 1},
+    {"where bytes are dear, other ones", {LATELY, LATELY, NEVER, NEVER, 0}, 4, 1000, 2},
+    {"where CPU time alone counts", {0, NEVER, NEVER, NEVER, NEVER}, 0, 0, -1},
 };
-EACH(exploring, what_is_nearest_is_explored_first, picks)
+EACH(trying, what_costs_little_more_is_tried_the_oldest_first, trials)
 {
-    const el_rung_t *picked = el_explore_pick(rungs, row->ages, ROWS(rungs), row->nsec);
+    const el_rung_t *tried = el_ladder_trial(rungs, row->ages, ROWS(rungs),
+                                             rungs[row->used].cost, row->price);
 
-    row_assert(picked == (row->picked < 0 ? NULL : &rungs[row->picked]));
+    row_assert(tried == (row->tried < 0 ? NULL : &rungs[row->tried]));
 }

@@ -8,11 +8,8 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* To look for a setup to explore takes ten microseconds: one body in so many is enough. */
-#define EXPLORE_EVERY 64
-
-/* A new context is used twice: its first body does not take a usual time. */
-#define EXPLORE_TIMES 2
+/* To look for a setup to try takes ten microseconds: one body in so many is enough. */
+#define TRY_EVERY 64
 
 /* The body's length in bytes where it is known, otherwise 0. */
 static uint64_t length_of(const el_facts_t *facts)
@@ -289,50 +286,19 @@ bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes)
            && value_of(best_against(body, worth).cost, worth) < value_of(made, worth);
 }
 
-/* Whether a setup is looked for with this body; `turn` counts how often one was. */
-static bool explores(uint32_t *turn)
+void el_choose_trial(const el_choose_for_t *body, el_choice_t *choice)
 {
     static _Atomic uint32_t bodies;
-    uint32_t number = atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) + 1;
-
-    *turn = number / EXPLORE_EVERY;
-    return number % EXPLORE_EVERY == 0;
-}
-
-el_choice_t el_choose_exploration(const el_choose_for_t *body, const el_choice_t *choice)
-{
-    el_choice_t exploration = {.coding = EL_IDENTITY, .setup = choice->setup};
+    el_rung_t rung = {.coding = choice->coding, .level = choice->setup.level};
     el_ladder_key_t key = key_of(body, choice->set);
-    double kbytes = (double)key.length / 1024;
-    uint32_t turn, used;
-    el_rung_t rung;
 
-    if (!choice->by_costs || !el_costs_are_kept(&choice->setup) || !explores(&turn)) {
-        return exploration;
+    if (choice->by_costs && body->effort.price >= 0 && el_costs_are_kept(&choice->setup)
+        && atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) % TRY_EVERY
+               == TRY_EVERY - 1
+        && el_ladders_try(&key, body->effort.price, allowance(body->policy, &body->facts->moment),
+                          &rung)) {
+        choice->coding = rung.coding;
+        choice->setup.level = rung.level;
+        choice->tried = true;
     }
-    used = el_costs_expect(choice->coding, &choice->setup, true).nsec;
-    if (el_ladders_rare(&key, used, &rung)
-        && el_explore_is_due(turn, EXPLORE_EVERY * kbytes * used,
-                             EXPLORE_TIMES * kbytes * rung.cost.nsec)) {
-        exploration.coding = rung.coding;
-        exploration.setup.level = rung.level;
-    }
-    return exploration;
-}
-
-void el_choose_explore(const el_choice_t *exploration, const char *data, size_t nbytes)
-{
-    el_plan_t plan = el_engine_plan(exploration->coding, &exploration->setup, true);
-    el_measured_t measured = {.fresh = true};
-    uint64_t nsec = 0;
-
-    for (int i = 0; i < EXPLORE_TIMES && measured.fresh; i++) {
-        measured = el_encoder_try(&plan, data, nbytes);
-        nsec += measured.cpu_nsec;
-    }
-    if (measured.out > 0) {
-        el_costs_update(&plan, exploration->setup.level, &measured);
-    }
-    el_shared_count(EL_COUNT_EXPLORED, 1);
-    el_shared_count(EL_COUNT_EXPLORED_NSEC, nsec);
 }

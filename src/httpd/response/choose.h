@@ -35,13 +35,10 @@ el_choice_t el_choose(const el_choose_for_t *body, el_coding_t coding);
 bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes);
 
 /*
- * Another setup to measure with a complete body that is encoded as `choice` says
- * (elastic/explore.h): of the codings that the client likes equally and within the bounds that hold
- * for the response. EL_IDENTITY: none is due.
+ * Now and then puts a setup that was not measured of late in place of a fresh body's choice, one
+ * that the client likes as well, is within the bounds, and costs little more as far as is known: so
+ * the costs of setups that are not in use become known, too.
  */
-el_choice_t el_choose_exploration(const el_choose_for_t *body, const el_choice_t *choice);
-
-/* Encodes the body with that setup, and learns what that costs. */
-void el_choose_explore(const el_choice_t *exploration, const char *data, size_t nbytes);
+void el_choose_trial(const el_choose_for_t *body, el_choice_t *choice);
 
 #endif

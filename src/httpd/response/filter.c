@@ -274,31 +274,23 @@ static void filter_count(const el_response_t *response)
     filter_note_stock(response);
 }
 
-/*
- * The gathered body is not needed any more, but to explore; and no other thread is to wait for its
- * encoding.
- */
+/* The gathered body is not needed any more; and no other thread is to wait for its encoding. */
 static void filter_release(el_response_t *response)
 {
     el_cached_leave(response);
-    if (response->gathered && response->exploration.coding == EL_IDENTITY) {
+    if (response->gathered) {
         el_body_release(&response->body);
         response->gathered = false;
     }
 }
 
-/*
- * The output of response->encoder goes out in place of the complete body `bb`, with its length. If
- * another setup is due to be measured, that is done behind it: the client does not wait for it.
- */
+/* The output of response->encoder goes out in place of the complete body `bb`, with its length. */
 static apr_status_t filter_send_whole(el_response_t *response, apr_bucket_brigade *bb)
 {
     ap_filter_t *f = response->filter;
     request_rec *r = response->r;
     el_encoder_t *encoder = &response->encoder;
-    apr_bucket_brigade *out = response->stream.out, *flush;
-    bool explores = response->exploration.coding != EL_IDENTITY;
-    apr_status_t rv;
+    apr_bucket_brigade *out = response->stream.out;
 
     filter_set_header(response, encoder->plan.engine->coding);
     ap_set_content_length(r, (apr_off_t)encoder->meter.used.out);
@@ -311,22 +303,9 @@ static apr_status_t filter_send_whole(el_response_t *response, apr_bucket_brigad
     filter_count(response);
     el_encoder_close(encoder);
     APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(bb->bucket_alloc));
-    if (!explores) {
-        apr_brigade_cleanup(bb);
-    }
+    apr_brigade_cleanup(bb);
     ap_remove_output_filter(f);
-    rv = el_stream_pass(f, &response->stream);
-    if (explores) {
-        /* httpd keeps a small body until the request has ended. */
-        flush = apr_brigade_create(r->pool, bb->bucket_alloc);
-        APR_BRIGADE_INSERT_TAIL(flush, apr_bucket_flush_create(bb->bucket_alloc));
-        ap_pass_brigade(r->connection->output_filters, flush);
-        el_choose_explore(&response->exploration, response->body.data, response->body.nbytes);
-        response->exploration.coding = EL_IDENTITY;
-        filter_release(response);
-        apr_brigade_cleanup(bb);
-    }
-    return rv;
+    return el_stream_pass(f, &response->stream);
 }
 
 /* ---- encode ---------------------------------------------------------------------------------- */
@@ -347,6 +326,7 @@ static void filter_plan(el_response_t *response)
     /* After a look for a cached encoding that found none, its time is the encoding's, too. */
     encoder->meter = response->cached.looked ? el_meter_after(&response->cached.meter)
                                              : el_meter_create();
+    encoder->meter.used.sampled = encoder->meter.used.sampled || choice->tried;
     response->stream.out = encoder->brigade;
     response->planned = true;
     if (response->policy.dir->values.value[EL_DIR_EXPLAIN]) {
@@ -395,7 +375,6 @@ static apr_status_t filter_gather(el_response_t *response, apr_bucket_brigade *b
  */
 static apr_status_t filter_encode_whole(el_response_t *response, apr_bucket_brigade *bb)
 {
-    el_choose_for_t chosen = {&response->policy, &response->facts, true, response->effort};
     el_encoder_t *encoder = &response->encoder;
     const el_usage_t *used = &encoder->meter.used;
     const el_demand_t *demand = &response->facts.demand;
@@ -413,9 +392,6 @@ static apr_status_t filter_encode_whole(el_response_t *response, apr_bucket_brig
             reason = EL_REASON_NOT_SMALLER;
         } else {
             el_cached_store(response);
-            if (!demand->head) {
-                response->exploration = el_choose_exploration(&chosen, &response->choice);
-            }
         }
     } else if (rv == APR_SUCCESS || rv == APR_ENOMEM) {
         rv = APR_SUCCESS;
@@ -680,6 +656,12 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
     if (filter_saves_nothing(response)) {
         filter_release(response);
         return filter_send_identity(response, bb, filter_refuse(EL_REASON_NOT_SMALLER));
+    }
+    /* A cached encoding has to be found again by the setup in use. */
+    if (!el_coding_needs_dictionary(choice->coding) && !response->facts.moment.may_be_cached) {
+        el_choose_for_t body = {policy, &response->facts, response->whole, response->effort};
+
+        el_choose_trial(&body, &response->choice);
     }
     return response->whole ? filter_encode_whole(response, bb)
                            : filter_encode_stream(response, bb);

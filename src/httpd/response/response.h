@@ -40,6 +40,7 @@ typedef struct {
     el_setup_t setup;
     unsigned set;  /* of EL_CODING_BIT()s: the codings that were equally good */
     bool by_costs; /* the costs of setups have a part in it */
+    bool tried;    /* its cost is to be measured, whatever the others are */
     bool bounded;  /* it may have no more bytes than an httpd without this module would make */
 } el_choice_t;
 
@@ -124,7 +125,6 @@ typedef struct {
     bool whole;   /* the body is complete, and encoded in one call */
     bool planned; /* `choice` and encoder.plan are those of the body */
     el_choice_t choice;
-    el_choice_t exploration; /* another setup that is to be measured; EL_IDENTITY: none */
     double expected_usec; /* of CPU time, if ElasticExplain is On; 0: the length is not known */
     el_cached_t cached;
     bool gathered; /* `body` has the complete body */

@@ -21,7 +21,8 @@ static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool who
     el_plan_t plan = el_engine_plan(coding, setup, whole);
 
     return el_cost_expect(&el_shared.block->costs, key_of(coding, setup->level, setup),
-                          el_engine_cost(&plan), el_clock_sec());
+                          el_cost_in_server(el_engine_cost(&plan), setup->size_hint),
+                          el_clock_sec());
 }
 
 /*
@@ -73,7 +74,7 @@ static uint32_t plain_share(const el_setup_t *setup)
 static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *setup)
 {
     el_coding_t coding = plan->engine->coding;
-    el_cost_t known = el_engine_cost(plan);
+    el_cost_t known = el_cost_in_server(el_engine_cost(plan), setup->size_hint);
     el_setup_t plain = *setup;
     uint64_t fit, left, own;
 
@@ -344,22 +345,28 @@ int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level)
     return rungs[at].level;
 }
 
-bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare)
+bool el_ladders_try(const el_ladder_key_t *key, double price, uint32_t most, el_rung_t *rung)
 {
     el_setup_t setup = {.size_hint = key->length};
     el_rung_t rungs[EL_RUNGS_MAX];
     uint32_t ages[EL_RUNGS_MAX];
-    size_t count = collect(key, rungs);
+    size_t count = collect_allowed(key, rungs);
     const el_rung_t *found;
 
     for (size_t i = 0; i < count; i++) {
         setup.level = rungs[i].level;
-        ages[i] = el_cost_age(&el_shared.block->costs, key_of(rungs[i].coding, setup.level, &setup),
-                              el_clock_sec());
+        ages[i] = rungs[i].cost.nsec > most
+                      ? 0
+                      : el_cost_age(&el_shared.block->costs,
+                                    key_of(rungs[i].coding, setup.level, &setup), el_clock_sec());
+        if (rungs[i].coding == rung->coding && rungs[i].level == rung->level) {
+            ages[i] = 0;
+            rung->cost = rungs[i].cost;
+        }
     }
-    found = el_explore_pick(rungs, ages, count, nsec);
+    found = el_ladder_trial(rungs, ages, count, rung->cost, price);
     if (found) {
-        *rare = *found;
+        *rung = *found;
     }
     return found;
 }

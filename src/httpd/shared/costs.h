@@ -74,9 +74,9 @@ double el_ladders_price(const el_ladder_key_t *key, el_effort_t effort);
 int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level);
 
 /*
- * Of all setups of the key's codings, one that was not measured of late, near to one that takes
- * `nsec` for each KB; see el_explore_pick(). False where there is none.
+ * Another of the key's setups than `*rung`, that in use, which is to be measured: see
+ * el_ladder_trial(). None that is dearer than `most` nsec for each KB. False where there is none.
  */
-bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare);
+bool el_ladders_try(const el_ladder_key_t *key, double price, uint32_t most, el_rung_t *rung);
 
 #endif

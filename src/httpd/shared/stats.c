@@ -290,8 +290,7 @@ void el_past_today(uint64_t counts[EL_PAST_COUNTS])
     counts[EL_PAST_IN] = el_counters_total(counters, EL_COUNT_BYTES_IN);
     counts[EL_PAST_OUT] = el_counters_total(counters, EL_COUNT_BYTES_OUT);
     counts[EL_PAST_CPU] = el_counters_cpu_usec(counters)
-                          + (el_counters_total(counters, EL_COUNT_EXPLORED_NSEC)
-                             + el_counters_total(counters, EL_COUNT_IMPROVED_NSEC)) / 1000;
+                          + el_counters_total(counters, EL_COUNT_IMPROVED_NSEC) / 1000;
     for (int i = 0; i < EL_PAST_COUNTS; i++) {
         counts[i] -= atomic_load(&el_shared.block->history.before[i]);
     }

@@ -63,7 +63,7 @@ enum {
     LEVEL, /* of each coding */
     PRICE = LEVEL + EL_CODINGS, RATE, BYPASS,
     CPU_USEC,
-    BROKEN, IMPROVED_USEC, EXPLORED_USEC, IN_FLIGHT, MEMORY, MAX_MEMORY,
+    BROKEN, IMPROVED_USEC, IN_FLIGHT, MEMORY, MAX_MEMORY,
     NUMBERS
 };
 
@@ -199,10 +199,6 @@ static const row_t figure_rows[] = {
     EL_DICTIONARY_REASONS(DICTIONARY_ROW)
     COUNTER(EL_COUNT_PROBES, "ElasticProbes", "elastic_trials",
             "Trials of the beginning of streamed bodies"),
-    COUNTER(EL_COUNT_EXPLORED, "ElasticExplored", "elastic_explored_bodies",
-            "Bodies encoded once more, to measure other setups"),
-    COUNTER(EXPLORED_USEC, "ElasticExploredUsec", "elastic_exploring_cpu_seconds",
-            "CPU time of measuring other setups", MICROS),
     GAUGE(IN_FLIGHT, COUNT, "ElasticInFlight", "elastic_in_flight_bodies",
           "Bodies that are in an encoder"),
     GAUGE(MEMORY, COUNT, "ElasticMemory", "elastic_memory_bytes",
@@ -227,7 +223,6 @@ static void read_counters(now_t *now)
     now->number[BROKEN] = el_shmcb_is_broken();
     now->number[CPU_USEC] = (double)el_counters_cpu_usec(&el_shared.block->counters);
     now->number[IMPROVED_USEC] = floor(now->number[EL_COUNT_IMPROVED_NSEC] / 1000);
-    now->number[EXPLORED_USEC] = floor(now->number[EL_COUNT_EXPLORED_NSEC] / 1000);
     el_holders_forget_gone();
     now->number[IN_FLIGHT] = (double)el_in_flight_nbytes(&el_shared.block->busy);
     now->number[MEMORY] = is_bounded ? (double)el_in_flight_nbytes(&el_shared.block->held) : NAN;

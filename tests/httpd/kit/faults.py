@@ -141,13 +141,6 @@ _SOURCES = {
     # what libzstd returns for an error is −1 to −120, here: no memory
     "zstd-first": "size_t ZSTD_compressStream2(void *c) { (void)c; return (size_t)-64; }",
     "zstd-later": _later(_ZSTD_STREAM, 20, -64),
-    # a thread that encodes a second body before it has sent anything writes to the file ENCODED_TWICE
-    "gzip-twice": "static _Thread_local int encoded;" + _instead(_LIBDEFLATE, """
-            int twice = ++encoded > 1 ? open(getenv("ENCODED_TWICE"), O_WRONLY) : -1;
-            if (twice >= 0 && (write(twice, "!", 1) != 1 || close(twice) != 0)) abort();
-            return real();""")
-    + _instead(("ssize_t", "writev", "int fd, const void *parts, int count", "fd, parts, count"),
-               "encoded = 0; return real();"),
     "zstd-slow": _slow(_ZSTD_STREAM),
     "br-slow": _slow(_BR_STREAM),
     # One allocation of the module or of a compression library fails: the one that Memory.fail()

@@ -1,0 +1,508 @@
+/*
+ * Regret: an operator's alternative to the default is one setup, pinned and forgotten. Here pages
+ * queue for one CPU, and the time until a page has arrived is compared with that of the best pinned
+ * setup of each regime, which nobody knows beforehand. The module's own code follows the load and
+ * learns what setups cost. `tests/sim/sim regret` prints the table.
+ */
+#include "elastic/ladder.h"
+#include "elastic/price.h"
+#include "sim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+/* Pages of 12, 40 and 120 KB; 40, 35 and 25 of a hundred where they are mixed. */
+#define PAGES 3
+
+static const double kbytes[PAGES] = {12, 40, 120}, shares[PAGES] = {0.40, 0.35, 0.25};
+
+/*
+ * The costs in the engines' table, for the class of each page's length; and what php-fpm's pages
+ * took in httpd: the CPU time of the whole response, beyond that of one that is not compressed, and
+ * the bytes.
+ */
+typedef struct {
+    const char *name;
+    el_coding_t coding;
+    int level;
+    el_cost_t known[PAGES];
+    struct {
+        double usec, bytes;
+    } real[PAGES];
+} setup_t;
+
+static const setup_t setups[] = {
+    {"gzip 1", EL_GZIP, 1,
+     {{1642, 3042}, {1372, 2646}, {1372, 2646}},
+     {{58, 5128}, {110, 14720}, {156, 41704}}},
+    {"gzip 2", EL_GZIP, 2,
+     {{1726, 3026}, {1488, 2611}, {1488, 2611}},
+     {{62, 5104}, {118, 14466}, {175, 40653}}},
+    {"gzip 3", EL_GZIP, 3,
+     {{2349, 2929}, {2085, 2476}, {2085, 2476}},
+     {{75, 4993}, {150, 13974}, {290, 38655}}},
+    {"gzip 4", EL_GZIP, 4,
+     {{4925, 2780}, {6226, 2321}, {6226, 2321}},
+     {{139, 4869}, {334, 13399}, {800, 36616}}},
+    {"gzip 5", EL_GZIP, 5,
+     {{6053, 2737}, {8649, 2243}, {8649, 2243}},
+     {{158, 4804}, {420, 13124}, {1136, 35555}}},
+    {"gzip 6", EL_GZIP, 6,
+     {{6053, 2737}, {10740, 2211}, {10740, 2211}},
+     {{162, 4796}, {515, 12976}, {1366, 35187}}},
+    {"zstd 1", EL_ZSTD, 1,
+     {{1978, 2968}, {2422, 2487}, {2422, 2487}},
+     {{73, 5079}, {170, 14570}, {237, 36398}}},
+    {"zstd 2", EL_ZSTD, 2,
+     {{2383, 2995}, {2461, 2457}, {2461, 2457}},
+     {{76, 5099}, {180, 14212}, {274, 34989}}},
+    {"zstd 3", EL_ZSTD, 3,
+     {{2475, 2871}, {3028, 2341}, {3028, 2341}},
+     {{88, 4977}, {215, 13797}, {361, 33179}}},
+    {"zstd 4", EL_ZSTD, 4,
+     {{4649, 2748}, {2788, 2343}, {2788, 2343}},
+     {{133, 4894}, {230, 13784}, {391, 33183}}},
+    {"zstd 5", EL_ZSTD, 5,
+     {{6590, 2724}, {6182, 2235}, {6182, 2235}},
+     {{174, 4805}, {390, 13374}, {732, 32237}}},
+    {"zstd 6", EL_ZSTD, 6,
+     {{9882, 2702}, {8738, 2175}, {8738, 2175}},
+     {{238, 4774}, {510, 13044}, {1101, 31308}}},
+    {"br 0", EL_BR, 0,
+     {{2088, 3201}, {1787, 2661}, {1787, 2661}},
+     {{73, 5435}, {143, 15339}, {215, 38512}}},
+    {"br 1", EL_BR, 1,
+     {{2991, 3185}, {2917, 2538}, {2917, 2538}},
+     {{88, 5385}, {185, 14629}, {318, 35806}}},
+    {"br 2", EL_BR, 2,
+     {{5267, 2920}, {5695, 2362}, {5695, 2362}},
+     {{118, 5144}, {300, 13944}, {669, 33826}}},
+    {"br 3", EL_BR, 3,
+     {{7013, 2863}, {6891, 2314}, {6891, 2314}},
+     {{158, 4994}, {360, 13644}, {801, 33252}}},
+    {"br 4", EL_BR, 4,
+     {{12276, 2735}, {10869, 2227}, {10869, 2227}},
+     {{258, 4734}, {590, 12994}, {1373, 31939}}},
+    {"br 5", EL_BR, 5,
+     {{16796, 2538}, {15970, 2065}, {15970, 2065}},
+     {{379, 4418}, {913, 12237}, {2136, 29997}}},
+    {"br 6", EL_BR, 6,
+     {{17510, 2528}, {16987, 2044}, {16987, 2044}},
+     {{398, 4394}, {960, 12144}, {2306, 29644}}},
+};
+#define SETUPS ROWS(setups)
+
+/* A byte that is not sent spares a response some CPU time, which the encoder's own does not show. */
+#define USEC_PER_BYTE 0.0012
+
+typedef struct {
+    double rate;   /* of the clients' wire, bits a second */
+    double load;   /* the share of the CPU that making the pages takes */
+    double making; /* seconds of CPU time of a page of 120 KB; smaller ones take less */
+    bool mixed;    /* pages of all lengths */
+    bool gzip;     /* clients of gzip alone */
+    double turns;  /* so many seconds in turn another process takes half of the CPU; 0: never */
+} regime_t;
+
+/* Seconds of a run, and those that do not count. */
+#define SECONDS 110
+#define WARM_UP 20.
+
+#define RESPONSES_MOST 400000
+
+/* Of the module: seconds of a slot of arrivals, slots between samples, samples after a surge. */
+#define SLOT 0.1
+#define SLOTS (SECONDS * 20)
+#define INTERVAL 5
+#define SOON 4
+#define MEASURED_EVERY 16
+#define TRIED_EVERY 64
+
+/* The clock of what is learned begins here, and with the first page. */
+#define EPOCH 1000
+
+typedef struct {
+    const regime_t *regime;
+    uint64_t seed;
+    double free; /* when the CPU is */
+    double busy[SLOTS]; /* seconds of each slot */
+    size_t sampled, due, slot;
+    unsigned soon;
+    double in_slot, since, surge;
+    el_price_memory_t memory;
+    double price;
+    el_costs_t costs;
+    el_rung_t rungs[PAGES][SETUPS];
+    size_t count[PAGES], built;
+    unsigned responses;
+    double total[RESPONSES_MOST];
+} run_t;
+
+typedef struct {
+    double mean, p95, bytes; /* infinite where the CPU is overloaded */
+} result_t;
+
+/* xorshift64; in 0 … 1, never 0. */
+static double even(run_t *run)
+{
+    run->seed ^= run->seed << 13;
+    run->seed ^= run->seed >> 7;
+    run->seed ^= run->seed << 17;
+    return (double)((run->seed >> 11) + 1) / (double)(UINT64_C(1) << 53);
+}
+
+static double normal(run_t *run)
+{
+    return sqrt(-2 * log(even(run))) * cos(2 * 3.14159265358979 * even(run));
+}
+
+static bool is_used(const regime_t *regime, const setup_t *setup)
+{
+    return !regime->gzip || setup->coding == EL_GZIP;
+}
+
+static double making(const regime_t *regime, int page)
+{
+    return regime->making * (0.1 + 0.9 * kbytes[page] / 120);
+}
+
+/* CPU seconds of the mean page; `setup` may be NULL: not compressed. */
+static double mean_work(const regime_t *regime, const setup_t *setup)
+{
+    double mean = 0;
+
+    for (int page = 0; page < PAGES; page++) {
+        double share = regime->mixed ? shares[page] : page == PAGES - 1;
+
+        mean += share * (making(regime, page) + (setup ? setup->real[page].usec / 1e6 : 0));
+    }
+    return mean;
+}
+
+static bool other_runs(const regime_t *regime, double at)
+{
+    return regime->turns > 0 && fmod(at / regime->turns, 2) < 1;
+}
+
+/* When `work` is done that begins at `at`; adds it to the slots that it lies in. */
+static double done(run_t *run, double at, double work)
+{
+    const regime_t *regime = run->regime;
+    double turn = regime->turns > 0 ? regime->turns : INFINITY;
+
+    while (work > 1e-9) {
+        double speed = other_runs(regime, at + 1e-9) ? 0.5 : 1;
+        size_t slot = (size_t)((at + 1e-9) / SLOT);
+        double next = fmin((double)(slot + 1) * SLOT,
+                           turn < INFINITY ? (floor((at + 1e-9) / turn) + 1) * turn : INFINITY);
+        double part = fmin(work, (next - at) * speed);
+
+        if (slot < SLOTS) {
+            run->busy[slot] += part / speed;
+        }
+        work -= part;
+        at += part / speed;
+    }
+    return at;
+}
+
+/* Samples of the load that are due until `now`. */
+static void sample(run_t *run, double now)
+{
+    while ((double)run->due * SLOT <= now && run->due < SLOTS) {
+        double seconds = (double)(run->due - run->sampled) * SLOT, busy = 0;
+
+        for (; run->sampled < run->due; run->sampled++) {
+            double middle = ((double)run->sampled + 0.5) * SLOT;
+
+            /* In turns that are shorter than a slot it has what is left of half of the time. */
+            busy += run->regime->turns > SLOT / 2
+                        ? (other_runs(run->regime, middle) ? SLOT : run->busy[run->sampled])
+                        : run->regime->turns > 0
+                            ? SLOT / 2 + run->busy[run->sampled] / 2 : run->busy[run->sampled];
+        }
+        busy = fmin(1, busy / seconds);
+        run->price = 8e9 / run->regime->rate / el_price_follow(&run->memory, busy, 1, seconds);
+        run->surge = ceil(el_price_surge(run->since * SLOT / seconds, busy));
+        run->since = 0;
+        run->due += run->soon > 0 ? 1 : INTERVAL;
+        run->soon -= run->soon > 0;
+    }
+}
+
+static void count_arrival(run_t *run, double now)
+{
+    size_t slot = (size_t)(now / SLOT);
+
+    run->in_slot = run->slot == slot ? run->in_slot + 1 : 1;
+    run->slot = slot;
+    run->since++;
+    if (run->in_slot == run->surge) {
+        run->due = slot + 1;
+        run->soon = SOON;
+    }
+}
+
+static el_cost_key_t key_of(const setup_t *setup, int page)
+{
+    return (el_cost_key_t){setup->coding, setup->level,
+                           el_cost_class((uint64_t)(kbytes[page] * 1024))};
+}
+
+static el_cost_t known_of(const setup_t *setup, int page)
+{
+    return el_cost_in_server(setup->known[page], (uint64_t)(kbytes[page] * 1024));
+}
+
+static el_cost_t expected(const run_t *run, const setup_t *setup, int page, uint32_t second)
+{
+    return el_cost_expect(&run->costs, key_of(setup, page), known_of(setup, page), second);
+}
+
+/* Bodies differ, and one in fifty takes eight times as long. */
+static void measure(run_t *run, const setup_t *setup, int page, uint32_t second)
+{
+    double in = kbytes[page] * 1024, out = setup->real[page].bytes;
+    double usec = setup->real[page].usec + USEC_PER_BYTE * (in - out);
+    double slow = exp2(0.2 * normal(run) + (even(run) < 0.02 ? 3 : 0));
+    el_cost_t took = {
+        (uint32_t)(1e3 * usec / kbytes[page] * slow),
+        (uint32_t)(1e4 * out / in * exp2(0.1 * normal(run))),
+    };
+
+    el_cost_update(&run->costs, key_of(setup, page), known_of(setup, page), took, second);
+}
+
+static void build(run_t *run, uint32_t second)
+{
+    for (int page = 0; page < PAGES; page++) {
+        size_t count = 0;
+
+        for (size_t i = 0; i < SETUPS; i++) {
+            if (is_used(run->regime, &setups[i])) {
+                run->rungs[page][count++] = (el_rung_t){
+                    setups[i].coding, setups[i].level, expected(run, &setups[i], page, second)};
+            }
+        }
+        run->count[page] = el_ladder_build(run->rungs[page], count);
+    }
+    run->built = second;
+}
+
+static const setup_t *setup_of(const el_rung_t *rung)
+{
+    const setup_t *setup = setups;
+
+    while (setup->coding != rung->coding || setup->level != rung->level) {
+        setup++;
+    }
+    return setup;
+}
+
+/* Another setup than that in use, whose cost is to be known. */
+static const setup_t *trial(run_t *run, const setup_t *used, int page, uint32_t second)
+{
+    el_rung_t rungs[SETUPS];
+    uint32_t ages[SETUPS];
+    size_t count = 0;
+    const el_rung_t *tried;
+
+    for (size_t i = 0; i < SETUPS; i++) {
+        if (is_used(run->regime, &setups[i])) {
+            ages[count] = &setups[i] == used
+                              ? 0 : el_cost_age(&run->costs, key_of(&setups[i], page), second);
+            rungs[count++] = (el_rung_t){setups[i].coding, setups[i].level,
+                                         expected(run, &setups[i], page, second)};
+        }
+    }
+    tried = el_ladder_trial(rungs, ages, count, expected(run, used, page, second), run->price);
+    return tried ? setup_of(tried) : NULL;
+}
+
+static const setup_t *choose(run_t *run, int page, double now)
+{
+    uint32_t second = EPOCH + (uint32_t)now;
+    const setup_t *setup, *tried = NULL;
+
+    if (second != run->built) {
+        build(run, second);
+    }
+    setup = setup_of(el_ladder_rung(run->rungs[page], run->count[page], run->price));
+    if (++run->responses % TRIED_EVERY == 0) {
+        tried = trial(run, setup, page, second);
+    }
+    setup = tried ? tried : setup;
+    if (tried || run->responses % MEASURED_EVERY == 1) {
+        measure(run, setup, page, second);
+    }
+    return setup;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+
+    return (one > other) - (one < other);
+}
+
+/* Even where another process has its turn, the CPU is to suffice. */
+static bool is_overloaded(const regime_t *regime, const setup_t *setup)
+{
+    double rate = regime->load / mean_work(regime, NULL);
+    double capacity = regime->turns > SLOT ? 0.5 : regime->turns > 0 ? 0.75 : 1;
+
+    return rate * mean_work(regime, setup) > 0.95 * capacity;
+}
+
+/* A regime with one setup, or with NULL: by the module's choice. */
+static result_t serve(const regime_t *regime, const setup_t *fixed)
+{
+    static run_t run;
+    double rate = regime->load / mean_work(regime, NULL), now = 0, sum = 0, bytes = 0;
+    size_t count = 0;
+
+    if (fixed && (!is_used(regime, fixed) || is_overloaded(regime, fixed))) {
+        return (result_t){INFINITY, INFINITY, INFINITY};
+    }
+    memset((void *)&run, 0, sizeof(run));
+    run.regime = regime;
+    run.seed = 7;
+    run.price = 8e9 / regime->rate;
+    run.due = INTERVAL;
+    while (now < SECONDS && count < RESPONSES_MOST) {
+        const setup_t *setup = fixed;
+        double draw, start;
+        int page;
+
+        now -= log(even(&run)) / rate;
+        draw = even(&run);
+        page = !regime->mixed ? 2 : draw < shares[0] ? 0 : draw < shares[0] + shares[1] ? 1 : 2;
+        start = fmax(now, run.free);
+        if (!fixed) {
+            sample(&run, start);
+            count_arrival(&run, start);
+            setup = choose(&run, page, start);
+        }
+        run.free = done(&run, start, making(regime, page) + setup->real[page].usec / 1e6);
+        if (now >= WARM_UP) {
+            run.total[count] = run.free - now + 8 * setup->real[page].bytes / regime->rate;
+            sum += run.total[count++];
+            bytes += setup->real[page].bytes;
+        }
+    }
+    qsort(run.total, count, sizeof(run.total[0]), compare);
+    return (result_t){sum / (double)count, run.total[(size_t)(0.95 * (double)count)],
+                      bytes / (double)count};
+}
+
+/* Of a leg, over the regimes in which it is not overloaded. */
+typedef struct {
+    double mean, p95, bytes; /* the worst, to the best pinned setup of the regime */
+    double sum;              /* of the means */
+    unsigned regimes, overloaded;
+} regret_t;
+
+static void add(regret_t *regret, result_t got, result_t best)
+{
+    if (isinf(got.mean)) {
+        regret->overloaded++;
+        return;
+    }
+    regret->mean = fmax(regret->mean, got.mean / best.mean);
+    regret->p95 = fmax(regret->p95, got.p95 / best.p95);
+    regret->bytes = fmax(regret->bytes, got.bytes / best.bytes);
+    regret->sum += got.mean / best.mean;
+    regret->regimes++;
+}
+
+/* One kind of clients and of neighbours: of pinned setups, and in the last place of the default. */
+static void regrets(bool gzip, double turns, regret_t *legs)
+{
+    static const double rates[] = {5e6, 20e6, 100e6}, loads[] = {0.1, 0.3, 0.5, 0.7};
+    static const double makings[] = {0.0008, 0.002, 0.004};
+
+    memset(legs, 0, (SETUPS + 1) * sizeof(*legs));
+    for (size_t n = 0; n < 2 * ROWS(makings) * ROWS(rates) * ROWS(loads); n++) {
+        regime_t regime = {
+            .rate = rates[n % 3], .load = loads[n / 3 % 4], .making = makings[n / 12 % 3],
+            .mixed = n / 36, .gzip = gzip, .turns = turns,
+        };
+        result_t got[SETUPS + 1], best = {INFINITY, INFINITY, INFINITY};
+
+        for (size_t i = 0; i < SETUPS; i++) {
+            got[i] = serve(&regime, &setups[i]);
+            best.bytes = got[i].mean < best.mean ? got[i].bytes : best.bytes;
+            best.mean = fmin(best.mean, got[i].mean);
+            best.p95 = fmin(best.p95, got[i].p95);
+        }
+        if (!isinf(best.mean)) {
+            got[SETUPS] = serve(&regime, NULL);
+            for (size_t i = 0; i <= SETUPS; i++) {
+                add(&legs[i], got[i], best);
+            }
+        }
+    }
+}
+
+static const struct {
+    const char *label;
+    bool gzip;
+    double turns;
+    double mean, p95; /* the bounds of the default's worst */
+} kinds[] = {
+    {"clients of all codings", false, 0, 1.08, 1.16},
+    {"clients of gzip", true, 0, 1.03, 1.06},
+    {"all codings, another process in turns of 10 ms", false, 0.01, 1.17, 1.21},
+    {"all codings, another process in turns of 2 s", false, 2, 1.12, 1.27},
+    {"gzip, another process in turns of 2 s", true, 2, 1.07, 1.16},
+};
+
+void sim_regret_print(void)
+{
+    regret_t legs[SETUPS + 1];
+
+    for (size_t kind = 0; kind < ROWS(kinds); kind++) {
+        regrets(kinds[kind].gzip, kinds[kind].turns, legs);
+        printf("%s\n%-8s %6s %6s %6s %6s %8s %10s\n", kinds[kind].label, "", "worst", "mean",
+               "p95", "bytes", "regimes", "overloaded");
+        for (size_t i = 0; i <= SETUPS; i++) {
+            if (legs[i].regimes > 0) {
+                printf("%-8s %6.3f %6.3f %6.3f %6.3f %8u %10u\n",
+                       i < SETUPS ? setups[i].name : "default", legs[i].mean,
+                       legs[i].sum / legs[i].regimes, legs[i].p95, legs[i].bytes,
+                       legs[i].regimes, legs[i].overloaded);
+            }
+        }
+    }
+}
+
+START_TEST(the_default_is_near_the_best_pinned_setup_of_each_regime)
+{
+    regret_t legs[SETUPS + 1];
+    const regret_t *own = &legs[SETUPS];
+
+    regrets(kinds[_i].gzip, kinds[_i].turns, legs);
+    ck_assert_msg(own->mean <= kinds[_i].mean && own->p95 <= kinds[_i].p95, "%s: %.3f, p95 %.3f",
+                  kinds[_i].label, own->mean, own->p95);
+    /* Nobody can pin a setup that does as well in all of them. */
+    for (size_t i = 0; i < SETUPS; i++) {
+        ck_assert_msg(legs[i].regimes < own->regimes || legs[i].mean > own->mean + 0.03,
+                      "%s: pinned %s %.3f, default %.3f", kinds[_i].label, setups[i].name,
+                      legs[i].mean, own->mean);
+    }
+}
+END_TEST
+
+TCase *sim_regret(void)
+{
+    TCase *tc = tcase_create("regret");
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, the_default_is_near_the_best_pinned_setup_of_each_regime, 0,
+                        (int)ROWS(kinds));
+    return tc;
+}
