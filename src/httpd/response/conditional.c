@@ -193,7 +193,8 @@ static void conditional_extend_match(el_response_t *response, const char *list, 
     bases = conditional_room(r, list, &size);
     len = el_etag_bases(list, &rule, bases, size);
     if (response->inflates
-        && (el_etag_mode_t)el_stock_of(r->server, EL_RECORD_DEFLATE)->values.value[EL_STOCK_ETAG] == EL_ETAG_SUFFIX) {
+        && el_stock_of(r->server, EL_RECORD_DEFLATE)->values.value[EL_STOCK_ETAG]
+               == EL_ETAG_SUFFIX) {
         rule.decoded = true;
         len += el_etag_bases(list, &rule, bases + len, size - len);
     }
