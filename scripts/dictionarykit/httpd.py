@@ -147,8 +147,8 @@ class Httpd:
             for place in set(one.get("VirtualHost", [""])[0].split()):
                 name, _, number = place.rpartition(":")
                 if number == str(port):
-                    host = "" if name in EVERYWHERE else name.strip("[]")
-                    places.setdefault(host, []).append(one)
+                    where = "" if name in EVERYWHERE else name.strip("[]")
+                    places.setdefault(where, []).append(one)
         named = {place: one for place, hosts in places.items() for one in reversed(hosts)
                  if any(fnmatch.fnmatchcase(host, name.lower()) for key in NAMES
                         for names in one.get(key, ()) for name in names.split())}
