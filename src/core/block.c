@@ -9,7 +9,7 @@
  * would have to sleep for exactly 32768 samples to be mistaken.
  */
 /* `control` as a word that replaces `word`. */
-static uint64_t next_word(uint64_t word, el_control_state_t control)
+static uint64_t block_next_word(uint64_t word, el_control_state_t control)
 {
     return ((word >> EL_CONTROL_BITS) + 1) << EL_CONTROL_BITS | el_control_pack(control);
 }
@@ -28,14 +28,14 @@ static uint64_t next_word(uint64_t word, el_control_state_t control)
 #define SOON 4
 
 /* The generation stays: children of the old one may still run and must not pass for new ones. */
-static void reset_state(el_state_t *state, el_control_state_t control, uint64_t now)
+static void block_reset_state(el_state_t *state, el_control_state_t control, uint64_t now)
 {
     uint64_t word;
 
     /* First, so that a claim made before has run out. */
     atomic_store(&state->next_sample, now);
     word = atomic_load(&state->position);
-    while (!atomic_compare_exchange_weak(&state->position, &word, next_word(word, control))) {
+    while (!atomic_compare_exchange_weak(&state->position, &word, block_next_word(word, control))) {
     }
     atomic_store(&state->load_ppm, EL_STATE_NO_LOAD);
     atomic_store(&state->price, EL_STATE_NO_PRICE);
@@ -67,7 +67,7 @@ uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, ui
     word = atomic_load(&state->position);
     while (!atomic_compare_exchange_weak(
         &state->position, &word,
-        next_word(word, el_control_clamp(config, el_control_unpack(word))))) {
+        block_next_word(word, el_control_clamp(config, el_control_unpack(word))))) {
     }
     return generation;
 }
@@ -123,18 +123,18 @@ uint64_t el_state_due(const el_state_t *state)
  * what ends the claim after the look at next_sample also sets the position, or begins with the
  * position that this sample leaves.
  */
-static bool begin(const el_state_t *state, uint64_t claim, uint64_t *word)
+static bool block_begin(const el_state_t *state, uint64_t claim, uint64_t *word)
 {
     *word = atomic_load(&state->position);
     return atomic_load(&state->next_sample) == claim;
 }
 
-/* False, and nothing is changed, where somebody else has set the position since begin(). */
-static bool move(el_state_t *state, uint64_t word, el_control_state_t next)
+/* False, and nothing is changed, where somebody else has set the position since block_begin(). */
+static bool block_move(el_state_t *state, uint64_t word, el_control_state_t next)
 {
     el_control_state_t current = el_control_unpack(word);
 
-    if (!atomic_compare_exchange_strong(&state->position, &word, next_word(word, next))) {
+    if (!atomic_compare_exchange_strong(&state->position, &word, block_next_word(word, next))) {
         return false;
     }
     if (next.position != current.position || next.fraction != current.fraction) {
@@ -147,8 +147,8 @@ static bool move(el_state_t *state, uint64_t word, el_control_state_t next)
  * The load since `last`, without what improving kept encodings took, which gives way to everything
  * else: it is no reason to compress less. False if it is not determined.
  */
-static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
-                      const el_state_inputs_t *inputs, double *busy)
+static bool block_read_busy(const el_sample_t *last, uint64_t improved_nsec,
+                            const el_state_inputs_t *inputs, double *busy)
 {
     double capacity = el_reading_capacity(inputs->signals, &last->reading, inputs->reading);
     double improving = (double)(improved_nsec - last->improved_nsec) / 1000;
@@ -171,7 +171,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     uint64_t word;
     bool determined;
 
-    if (!begin(state, claim, &word)) {
+    if (!block_begin(state, claim, &word)) {
         return false;
     }
     /* Zeros where there is none to be read, which determines nothing. */
@@ -181,11 +181,11 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
         .seconds = el_reading_seconds(&sample.reading, inputs->reading),
         .cpus = inputs->signals->cpus,
     };
-    determined = read_busy(&sample, improved_nsec, inputs, &observed.busy);
+    determined = block_read_busy(&sample, improved_nsec, inputs, &observed.busy);
     if (determined) {
         control = el_control_next(config, &observed, &sample.memory, control);
     }
-    if (!move(state, word, control)) {
+    if (!block_move(state, word, control)) {
         return false;
     }
     if (determined) {
@@ -217,8 +217,8 @@ void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_
 {
     uint64_t word;
 
-    if (!begin(state, claim, &word)
-        || !move(state, word, el_position_scale(position->control, config->top))) {
+    if (!block_begin(state, claim, &word)
+        || !block_move(state, word, el_position_scale(position->control, config->top))) {
         return;
     }
     /* The memory of the own controller would be of long ago. */
@@ -280,7 +280,7 @@ bool el_block_valid(const el_block_t *block)
 }
 
 /* Word by word, because children of before a restart may still count. */
-static void clear(void *part, size_t nbytes)
+static void block_clear(void *part, size_t nbytes)
 {
     _Atomic uint64_t *word = part;
 
@@ -290,12 +290,12 @@ static void clear(void *part, size_t nbytes)
 }
 
 /* A part that is words alone. */
-#define CLEAR(part) clear(&(part), sizeof(part))
+#define CLEAR(part) block_clear(&(part), sizeof(part))
 
 /* The places of virtual hosts stay whose they are, and what bodies hold is still held. */
 void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
 {
-    reset_state(&block->state, control, now);
+    block_reset_state(&block->state, control, now);
     CLEAR(block->history); /* Before the counters, which are no less than what it took from them. */
     atomic_store(&block->counters.started, now);
     atomic_store(&block->counters.cpu_usec, 0);

@@ -10,27 +10,27 @@ typedef struct {
     const char *end;
 } part_t;
 
-static size_t length(part_t part)
+static size_t cgroup_length(part_t part)
 {
     return (size_t)(part.end - part.at);
 }
 
-static bool is_text(part_t part, const char *text)
+static bool cgroup_is_text(part_t part, const char *text)
 {
     size_t len = strlen(text);
 
-    return length(part) == len && memcmp(part.at, text, len) == 0;
+    return cgroup_length(part) == len && memcmp(part.at, text, len) == 0;
 }
 
 /* Takes what comes before `separator`, or all that is left; false where nothing is. */
-static bool take(part_t *rest, char separator, part_t *part)
+static bool cgroup_take(part_t *rest, char separator, part_t *part)
 {
     const char *found;
 
     if (rest->at == NULL) {
         return false;
     }
-    found = memchr(rest->at, separator, length(*rest));
+    found = memchr(rest->at, separator, cgroup_length(*rest));
     part->at = rest->at;
     part->end = found != NULL ? found : rest->end;
     rest->at = found != NULL ? found + 1 : NULL;
@@ -38,12 +38,12 @@ static bool take(part_t *rest, char separator, part_t *part)
 }
 
 /* Whether the list `names`, separated by commas, has `name`. */
-static bool lists(part_t names, const char *name)
+static bool cgroup_lists(part_t names, const char *name)
 {
     part_t one;
 
-    while (take(&names, ',', &one)) {
-        if (is_text(one, name)) {
+    while (cgroup_take(&names, ',', &one)) {
+        if (cgroup_is_text(one, name)) {
             return true;
         }
     }
@@ -51,17 +51,17 @@ static bool lists(part_t names, const char *name)
 }
 
 /* The path of the group: `4:cpu,cpuacct:/path`, or `0::/path` in version 2. */
-static bool find_group(part_t text, const char *controller, part_t *path)
+static bool cgroup_find_group(part_t text, const char *controller, part_t *path)
 {
     part_t line, number, names;
 
-    while (take(&text, '\n', &line)) {
-        if (!take(&line, ':', &number) || !take(&line, ':', &names) || line.at == NULL
+    while (cgroup_take(&text, '\n', &line)) {
+        if (!cgroup_take(&line, ':', &number) || !cgroup_take(&line, ':', &names) || line.at == NULL
             || line.at == line.end || *line.at != '/') {
             continue;
         }
-        if (controller != NULL ? lists(names, controller)
-                               : is_text(number, "0") && length(names) == 0) {
+        if (controller != NULL ? cgroup_lists(names, controller)
+                               : cgroup_is_text(number, "0") && cgroup_length(names) == 0) {
             *path = line;
             return true;
         }
@@ -76,55 +76,57 @@ typedef struct {
 } mount_t;
 
 /* `31 23 0:28 /root /point options [optional …] - type source superoptions` (proc(5)). */
-static bool read_mount(part_t line, const char *controller, mount_t *mount)
+static bool cgroup_read_mount(part_t line, const char *controller, mount_t *mount)
 {
     part_t field, type, source, options;
 
     for (int i = 0; i < 3; i++) {
-        if (!take(&line, ' ', &field)) {
+        if (!cgroup_take(&line, ' ', &field)) {
             return false;
         }
     }
-    if (!take(&line, ' ', &mount->root) || !take(&line, ' ', &mount->point)) {
+    if (!cgroup_take(&line, ' ', &mount->root) || !cgroup_take(&line, ' ', &mount->point)) {
         return false;
     }
     do {
-        if (!take(&line, ' ', &field)) {
+        if (!cgroup_take(&line, ' ', &field)) {
             return false;
         }
-    } while (!is_text(field, "-"));
-    if (!take(&line, ' ', &type) || !take(&line, ' ', &source) || !take(&line, ' ', &options)) {
+    } while (!cgroup_is_text(field, "-"));
+    if (!cgroup_take(&line, ' ', &type) || !cgroup_take(&line, ' ', &source)
+        || !cgroup_take(&line, ' ', &options)) {
         return false;
     }
-    return controller != NULL ? is_text(type, "cgroup") && lists(options, controller)
-                              : is_text(type, "cgroup2");
+    return controller != NULL ? cgroup_is_text(type, "cgroup") && cgroup_lists(options, controller)
+                              : cgroup_is_text(type, "cgroup2");
 }
 
-static bool find_mount(part_t text, const char *controller, mount_t *mount)
+static bool cgroup_find_mount(part_t text, const char *controller, mount_t *mount)
 {
     part_t line;
 
-    while (take(&text, '\n', &line)) {
-        if (read_mount(line, controller, mount)) {
+    while (cgroup_take(&text, '\n', &line)) {
+        if (cgroup_read_mount(line, controller, mount)) {
             return true;
         }
     }
     return false;
 }
 
-static bool is_octal(char c)
+static bool cgroup_is_octal(char c)
 {
     return c >= '0' && c <= '7';
 }
 
 /* Copies; in mountinfo blanks and backslashes are written as `\040`. False where it is too long. */
-static bool append(char *to, size_t size, size_t *len, part_t part, bool escaped)
+static bool cgroup_append(char *to, size_t size, size_t *len, part_t part, bool escaped)
 {
     while (part.at < part.end) {
         char c = *part.at++;
 
         if (escaped && c == '\\' && part.end - part.at >= 3 && part.at[0] <= '3'
-            && is_octal(part.at[0]) && is_octal(part.at[1]) && is_octal(part.at[2])) {
+            && cgroup_is_octal(part.at[0]) && cgroup_is_octal(part.at[1])
+            && cgroup_is_octal(part.at[2])) {
             c = (char)((part.at[0] - '0') * 64 + (part.at[1] - '0') * 8 + (part.at[2] - '0'));
             part.at += 3;
         }
@@ -138,29 +140,30 @@ static bool append(char *to, size_t size, size_t *len, part_t part, bool escaped
 }
 
 /* What of `path` is below `root`; nothing where it is not, or leads out by `..`. */
-static part_t below(part_t path, part_t root)
+static part_t cgroup_below(part_t path, part_t root)
 {
     part_t none = {path.end, path.end};
     part_t rest, name;
 
-    if (length(root) > 1) {
-        if (length(path) < length(root) || memcmp(path.at, root.at, length(root)) != 0) {
+    if (cgroup_length(root) > 1) {
+        if (cgroup_length(path) < cgroup_length(root)
+            || memcmp(path.at, root.at, cgroup_length(root)) != 0) {
             return none;
         }
-        path.at += length(root);
+        path.at += cgroup_length(root);
         if (path.at < path.end && *path.at != '/') {
             return none;
         }
     }
-    for (rest = path; take(&rest, '/', &name);) {
-        if (is_text(name, "..")) {
+    for (rest = path; cgroup_take(&rest, '/', &name);) {
+        if (cgroup_is_text(name, "..")) {
             return none;
         }
     }
-    return length(path) > 1 ? path : none;
+    return cgroup_length(path) > 1 ? path : none;
 }
 
-static part_t all_of(el_cgroup_text_t text)
+static part_t cgroup_all_of(el_cgroup_text_t text)
 {
     return (part_t){text.at, text.at + text.len};
 }
@@ -172,13 +175,13 @@ size_t el_cgroup_folder(el_cgroup_text_t cgroup, el_cgroup_text_t mountinfo,
     mount_t mount;
     size_t len = 0, base;
 
-    if (!find_group(all_of(cgroup), controller, &path)
-        || !find_mount(all_of(mountinfo), controller, &mount)
-        || !append(folder, size, &len, mount.point, true)) {
+    if (!cgroup_find_group(cgroup_all_of(cgroup), controller, &path)
+        || !cgroup_find_mount(cgroup_all_of(mountinfo), controller, &mount)
+        || !cgroup_append(folder, size, &len, mount.point, true)) {
         return 0;
     }
     base = len;
-    return append(folder, size, &len, below(path, mount.root), false) ? base : 0;
+    return cgroup_append(folder, size, &len, cgroup_below(path, mount.root), false) ? base : 0;
 }
 
 bool el_cgroup_parent(char *folder, size_t base)
@@ -193,7 +196,7 @@ bool el_cgroup_parent(char *folder, size_t base)
 }
 
 /* A number, then what may follow it in a file of one number: a newline. */
-static bool only_number(const char *text, size_t len, uint64_t *number)
+static bool cgroup_only_number(const char *text, size_t len, uint64_t *number)
 {
     const char *at = text;
     uint64_t got;
@@ -205,7 +208,7 @@ static bool only_number(const char *text, size_t len, uint64_t *number)
     return true;
 }
 
-static bool share(uint64_t quota, uint64_t period, double *cpus)
+static bool cgroup_share(uint64_t quota, uint64_t period, double *cpus)
 {
     if (quota == 0 || period == 0) {
         return false;
@@ -221,17 +224,17 @@ bool el_cgroup_max(const char *text, size_t len, double *cpus)
     uint64_t allowed, period;
     const char *at;
 
-    if (!take(&rest, ' ', &quota) || rest.at == NULL
-        || !only_number(rest.at, length(rest), &period)) {
+    if (!cgroup_take(&rest, ' ', &quota) || rest.at == NULL
+        || !cgroup_only_number(rest.at, cgroup_length(rest), &period)) {
         return false;
     }
-    if (is_text(quota, "max")) {
+    if (cgroup_is_text(quota, "max")) {
         *cpus = 0;
         return true;
     }
     at = quota.at;
     return el_text_number(&at, quota.end, &allowed) && at == quota.end
-           && share(allowed, period, cpus);
+           && cgroup_share(allowed, period, cpus);
 }
 
 bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, size_t period_len,
@@ -243,8 +246,9 @@ bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, si
         *cpus = 0;
         return true;
     }
-    return only_number(quota, quota_len, &allowed)
-           && only_number(period, period_len, &length_usec) && share(allowed, length_usec, cpus);
+    return cgroup_only_number(quota, quota_len, &allowed)
+           && cgroup_only_number(period, period_len, &length_usec)
+           && cgroup_share(allowed, length_usec, cpus);
 }
 
 bool el_cgroup_stat(const char *text, size_t len, uint64_t *usec)
@@ -253,9 +257,9 @@ bool el_cgroup_stat(const char *text, size_t len, uint64_t *usec)
     const size_t key_len = sizeof(key) - 1;
     part_t rest = {text, text + len}, line;
 
-    while (take(&rest, '\n', &line)) {
-        if (length(line) > key_len && memcmp(line.at, key, key_len) == 0) {
-            return only_number(line.at + key_len, length(line) - key_len, usec);
+    while (cgroup_take(&rest, '\n', &line)) {
+        if (cgroup_length(line) > key_len && memcmp(line.at, key, key_len) == 0) {
+            return cgroup_only_number(line.at + key_len, cgroup_length(line) - key_len, usec);
         }
     }
     return false;
@@ -265,7 +269,7 @@ bool el_cgroup_usage(const char *text, size_t len, uint64_t *usec)
 {
     uint64_t nsec;
 
-    if (!only_number(text, len, &nsec)) {
+    if (!cgroup_only_number(text, len, &nsec)) {
         return false;
     }
     *usec = nsec / 1000;

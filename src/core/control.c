@@ -66,18 +66,18 @@ uint16_t el_control_share(uint32_t count)
 }
 
 /* Ends a bypass only where the same load would not begin it again, however low its threshold. */
-static bool bypass_ends(const el_control_config_t *config, double busy)
+static bool control_bypass_ends(const el_control_config_t *config, double busy)
 {
     return busy < config->low + (config->high - config->low) / 2 && busy <= config->bypass;
 }
 
-static bool at_floor(el_control_state_t state)
+static bool control_at_floor(el_control_state_t state)
 {
     return state.position == 0 && state.fraction == 0;
 }
 
 /* Proc. 1; el_control_at() keeps it between floor and ceiling. */
-static double step(const el_control_config_t *config, double busy, el_control_state_t state)
+static double control_step(const el_control_config_t *config, double busy, el_control_state_t state)
 {
     double position = state.position;
 
@@ -116,7 +116,7 @@ static double step(const el_control_config_t *config, double busy, el_control_st
 #define GAIN_LEAST (1. / 16)
 
 /* The part of `error` that is outside of ±`quiet`. */
-static double outside(double error, double quiet)
+static double control_outside(double error, double quiet)
 {
     return error > quiet ? error - quiet : error < -quiet ? error + quiet : 0;
 }
@@ -125,7 +125,7 @@ static double outside(double error, double quiet)
  * The share of the full gain for an error, with the error's sign. `last` is the one of the last
  * error; 0 where there was none yet.
  */
-static double next_gain(double last, double error)
+static double control_next_gain(double last, double error)
 {
     double gain = last == 0 ? 1 : fabs(last);
 
@@ -140,11 +140,11 @@ static double next_gain(double last, double error)
  * System-B, in the form that adds to the position: the position is its own integral, so that at a
  * bound nothing winds up.
  */
-static double mix(const el_control_config_t *config, double busy, el_control_memory_t *memory,
-                  el_control_state_t state)
+static double control_mix(const el_control_config_t *config, double busy,
+                          el_control_memory_t *memory, el_control_state_t state)
 {
     double middle = (config->low + config->high) / 2;
-    double error = outside(middle - busy, QUIET * (config->high - config->low));
+    double error = control_outside(middle - busy, QUIET * (config->high - config->low));
     double move = INTEGRAL * error + PROPORTIONAL * (error - memory->error);
 
     /* Back from where the load was off: the brake may stop a move, it never turns one around. */
@@ -152,7 +152,7 @@ static double mix(const el_control_config_t *config, double busy, el_control_mem
         move = 0;
     }
     memory->error = error;
-    memory->gain = next_gain(memory->gain, error);
+    memory->gain = control_next_gain(memory->gain, error);
     move *= fabs(memory->gain);
     return fmin(config->top, fmax(0, el_control_position(state) + config->top * move));
 }
@@ -178,17 +178,18 @@ el_control_state_t el_control_next(const el_control_config_t *config,
         position = el_ladder_position(el_control_price(config, memory), config->top);
     }
     if (state.bypass) {
-        state.bypass = !bypass_ends(config, observed->busy);
+        state.bypass = !control_bypass_ends(config, observed->busy);
         *memory = (el_control_memory_t){.price = memory->price};
         return state;
     }
-    if (observed->busy > config->bypass && at_floor(state)) {
+    if (observed->busy > config->bypass && control_at_floor(state)) {
         state.bypass = true;
         return state;
     }
     if (!priced) {
-        position = config->mode == EL_CONTROL_MIX ? mix(config, observed->busy, memory, state)
-                                                  : step(config, observed->busy, state);
+        position = config->mode == EL_CONTROL_MIX ? control_mix(config, observed->busy, memory,
+                                                                state)
+                                                  : control_step(config, observed->busy, state);
     }
     return el_control_at(state, position);
 }

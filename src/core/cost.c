@@ -65,7 +65,7 @@ typedef struct {
 #define AHEAD_MOST 60
 
 /* Seconds from the word's last measurement to `now`; 0 where another caller's clock is ahead. */
-static uint32_t age_of(uint64_t word, uint32_t now)
+static uint32_t cost_age_of(uint64_t word, uint32_t now)
 {
     uint32_t age = (uint32_t)((now - (word >> STAMP_SHIFT)) & LOW_24);
 
@@ -73,25 +73,25 @@ static uint32_t age_of(uint64_t word, uint32_t now)
 }
 
 /* The part that is left of what was learned. */
-static double left_of(uint64_t word, uint32_t now)
+static double cost_left_of(uint64_t word, uint32_t now)
 {
-    return exp(-(double)age_of(word, now) / EL_ESTIMATE_FADE);
+    return exp(-(double)cost_age_of(word, now) / EL_ESTIMATE_FADE);
 }
 
 /* The word's value: 24 bits with a sign. */
-static double value_of(uint64_t word)
+static double cost_value_of(uint64_t word)
 {
     return ((double)((word & LOW_24) ^ 1u << 23) - (1u << 23)) / VALUE_ONE;
 }
 
 /* Moves a mean by a part of `off`; not where another caller has written meanwhile. */
-static void move(_Atomic uint64_t *word, double off, double first, double gain, uint32_t now)
+static void cost_move(_Atomic uint64_t *word, double off, double first, double gain, uint32_t now)
 {
     uint64_t before = atomic_load_explicit(word, memory_order_relaxed), after;
-    double left = left_of(before, now);
+    double left = cost_left_of(before, now);
     double count = fmin(COUNT_MAX, (double)(before >> COUNT_SHIFT & COUNT_MAX) * left + 1);
-    double part = age_of(before, now) > 0 ? gain : gain * SAME_SECOND;
-    double value = value_of(before) * left + fmax(part, first / count) * off;
+    double part = cost_age_of(before, now) > 0 ? gain : gain * SAME_SECOND;
+    double value = cost_value_of(before) * left + fmax(part, first / count) * off;
 
     value = fmin(VALUE_MAX, fmax(-VALUE_MAX, value));
     after = ((uint64_t)(int64_t)round(value * VALUE_ONE) & LOW_24)
@@ -101,42 +101,42 @@ static void move(_Atomic uint64_t *word, double off, double first, double gain, 
 }
 
 /* One mean at `now`. */
-static double mean_of(const _Atomic uint64_t *word, uint32_t now)
+static double cost_mean_of(const _Atomic uint64_t *word, uint32_t now)
 {
     uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
 
-    return value_of(value) * left_of(value, now);
+    return cost_value_of(value) * cost_left_of(value, now);
 }
 
 /* The sum of the means. */
-static double sum_of(const _Atomic uint64_t *words, const estimate_t *estimate, uint32_t now)
+static double cost_sum_of(const _Atomic uint64_t *words, const estimate_t *estimate, uint32_t now)
 {
     double value = 0;
 
     for (size_t i = 0; i < estimate->count; i++) {
-        value += mean_of(&words[estimate->word[i]], now);
+        value += cost_mean_of(&words[estimate->word[i]], now);
     }
     return value;
 }
 
 /* Takes a measurement of the sum. */
-static void learn(_Atomic uint64_t *words, const estimate_t *estimate, double measured,
-                  uint32_t now)
+static void cost_learn(_Atomic uint64_t *words, const estimate_t *estimate, double measured,
+                       uint32_t now)
 {
-    double off = measured - sum_of(words, estimate, now);
+    double off = measured - cost_sum_of(words, estimate, now);
 
     off = fmin(OFF_MOST, fmax(-OFF_MOST, off));
     for (size_t i = 0; i < estimate->count; i++) {
-        move(&words[estimate->word[i]], off, estimate->first[i], estimate->gain[i], now);
+        cost_move(&words[estimate->word[i]], off, estimate->first[i], estimate->gain[i], now);
     }
 }
 
 /* Seconds since a mean's last measurement; UINT32_MAX where there was none. */
-static uint32_t age_of_mean(const _Atomic uint64_t *word, uint32_t now)
+static uint32_t cost_age_of_mean(const _Atomic uint64_t *word, uint32_t now)
 {
     uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
 
-    return value ? age_of(value, now) : UINT32_MAX;
+    return value ? cost_age_of(value, now) : UINT32_MAX;
 }
 
 /*
@@ -192,30 +192,30 @@ el_cost_t el_cost_in_server(el_cost_t known, uint64_t nbytes)
     return known;
 }
 
-static bool is_setup(el_cost_key_t key)
+static bool cost_is_setup(el_cost_key_t key)
 {
     return (unsigned)key.coding < EL_ALL_CODINGS && key.level >= 0 && key.level < EL_COST_LEVELS
            && key.size_class < EL_SIZE_CLASSES;
 }
 
-static size_t index_of(el_cost_key_t key)
+static size_t cost_index_of(el_cost_key_t key)
 {
     return ((size_t)key.coding * EL_COST_LEVELS + (size_t)key.level) * EL_SIZE_CLASSES
            + key.size_class;
 }
 
-static estimate_t time_of(el_cost_key_t key)
+static estimate_t cost_time_of(el_cost_key_t key)
 {
     return (estimate_t){
         .count = 3,
         .word = {EL_COST_MACHINE, EL_COST_CODING + (size_t)key.coding,
-                 EL_COST_TIME + index_of(key)},
+                 EL_COST_TIME + cost_index_of(key)},
         .gain = {MACHINE_GAIN, CODING_GAIN, SETUP_GAIN},
         .first = {SHARED_FIRST, OWN_FIRST, OWN_FIRST},
     };
 }
 
-static estimate_t size_of(el_cost_key_t key)
+static estimate_t cost_size_of(el_cost_key_t key)
 {
     return (estimate_t){
         .count = 2,
@@ -227,7 +227,7 @@ static estimate_t size_of(el_cost_key_t key)
 }
 
 /* The logarithm of a factor. */
-static double factor(uint32_t measured, uint32_t known)
+static double cost_factor(uint32_t measured, uint32_t known)
 {
     return log2(fmin(FACTOR_MOST, fmax(1 / FACTOR_MOST, (double)measured / known)));
 }
@@ -237,18 +237,18 @@ void el_cost_update(el_costs_t *costs, el_cost_key_t key, el_cost_t known, el_co
 {
     estimate_t time, size;
 
-    if (!is_setup(key) || !known.nsec || !known.size) {
+    if (!cost_is_setup(key) || !known.nsec || !known.size) {
         return;
     }
-    time = time_of(key);
-    size = size_of(key);
-    learn(costs->word, &time, factor(measured.nsec, known.nsec), now);
+    time = cost_time_of(key);
+    size = cost_size_of(key);
+    cost_learn(costs->word, &time, cost_factor(measured.nsec, known.nsec), now);
     if (!el_coding_needs_dictionary(key.coding)) {
-        learn(costs->word, &size, factor(measured.size, known.size), now);
+        cost_learn(costs->word, &size, cost_factor(measured.size, known.size), now);
     }
 }
 
-static uint32_t corrected(uint32_t known, double factor)
+static uint32_t cost_corrected(uint32_t known, double factor)
 {
     return (uint32_t)fmin(UINT32_MAX, known * exp2(factor));
 }
@@ -258,16 +258,16 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t k
 {
     estimate_t time, size;
 
-    if (!is_setup(key)) {
+    if (!cost_is_setup(key)) {
         return known;
     }
-    time = time_of(key);
-    size = size_of(key);
+    time = cost_time_of(key);
+    size = cost_size_of(key);
     return (el_cost_t){
-        .nsec = corrected(known.nsec, sum_of(costs->word, &time, now)),
+        .nsec = cost_corrected(known.nsec, cost_sum_of(costs->word, &time, now)),
         .size = el_coding_needs_dictionary(key.coding)
                     ? known.size
-                    : corrected(known.size, sum_of(costs->word, &size, now)),
+                    : cost_corrected(known.size, cost_sum_of(costs->word, &size, now)),
     };
 }
 
@@ -283,13 +283,14 @@ el_cost_t el_cost_differ(el_cost_t plain, uint32_t own)
 
 uint32_t el_cost_age(const el_costs_t *costs, el_cost_key_t key, uint32_t now)
 {
-    return is_setup(key) ? age_of_mean(&costs->word[EL_COST_TIME + index_of(key)], now)
-                         : UINT32_MAX;
+    return cost_is_setup(key) ? cost_age_of_mean(&costs->word[EL_COST_TIME + cost_index_of(key)],
+                                                 now)
+                              : UINT32_MAX;
 }
 
 double el_cost_slowness(const el_costs_t *costs, uint32_t now)
 {
-    return exp2(mean_of(&costs->word[EL_COST_MACHINE], now));
+    return exp2(cost_mean_of(&costs->word[EL_COST_MACHINE], now));
 }
 
 uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes)

@@ -17,7 +17,7 @@ const char *el_precompressed_fault_text(el_precompressed_fault_t fault)
     return texts[fault];
 }
 
-static uint64_t get(const _Atomic uint64_t *counter)
+static uint64_t counters_get(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -27,7 +27,7 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter)
     uint64_t total = 0;
 
     for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
-        total += get(&counters->stripe[s].count[counter]);
+        total += counters_get(&counters->stripe[s].count[counter]);
     }
     return total;
 }
@@ -37,7 +37,7 @@ uint64_t el_counters_cpu_usec(el_counters_t *counters)
     double sampled_in = (double)el_counters_total(counters, EL_COUNT_SAMPLED_IN);
     double scale = (double)el_counters_total(counters, EL_COUNT_BYTES_IN) / fmax(1, sampled_in);
     double nsec = (double)el_counters_total(counters, EL_COUNT_SAMPLED_NSEC);
-    uint64_t now = (uint64_t)(nsec * scale / 1000), highest = get(&counters->cpu_usec);
+    uint64_t now = (uint64_t)(nsec * scale / 1000), highest = counters_get(&counters->cpu_usec);
 
     while (now > highest
            && !atomic_compare_exchange_weak(&counters->cpu_usec, &highest, now)) {
@@ -97,8 +97,8 @@ double el_tally_scale(el_tally_kind_t kind)
 }
 
 /* Adds to a histogram. */
-static void classify(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
-                     uint64_t value)
+static void counters_classify(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
+                              uint64_t value)
 {
     size_t class = 0;
 
@@ -118,9 +118,9 @@ void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
     el_count_add(&stripe->made[series][EL_TALLY_RESPONSES], 1);
     el_count_add(&stripe->made[series][EL_TALLY_IN], body->in);
     el_count_add(&stripe->made[series][EL_TALLY_OUT], body->out);
-    classify(stripe, coding, EL_TALLY_SIZE, body->in);
+    counters_classify(stripe, coding, EL_TALLY_SIZE, body->in);
     if (series_info[series].encoded) {
-        classify(stripe, coding, EL_TALLY_TIME, body->nsec);
+        counters_classify(stripe, coding, EL_TALLY_TIME, body->nsec);
     }
 }
 
@@ -129,7 +129,7 @@ uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tal
     uint64_t total = 0;
 
     for (size_t s = 0; s < EL_COUNTER_STRIPES; s++) {
-        total += get(&tally->stripe[s].made[series][which]);
+        total += counters_get(&tally->stripe[s].made[series][which]);
     }
     return total;
 }
@@ -152,9 +152,9 @@ void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t 
     for (size_t s = 0; s < EL_COUNTER_STRIPES; s++) {
         const el_tally_stripe_t *stripe = &tally->stripe[s];
 
-        total->sum += get(&stripe->sum[coding][kind]);
+        total->sum += counters_get(&stripe->sum[coding][kind]);
         for (size_t class = 0; class <= EL_TALLY_BOUNDS; class++) {
-            total->count[class] += get(&stripe->count[coding][kind][class]);
+            total->count[class] += counters_get(&stripe->count[coding][kind][class]);
         }
     }
 }
@@ -171,7 +171,7 @@ uint64_t el_vhosts_hash(const char *name)
     return sum != NOBODY ? sum : 1;
 }
 
-static unsigned slot_of(const el_vhosts_t *vhosts, uint64_t name)
+static unsigned counters_slot_of(const el_vhosts_t *vhosts, uint64_t name)
 {
     unsigned slot = 0;
 
@@ -196,12 +196,12 @@ void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, 
         }
     }
     for (size_t i = 0; i < count; i++) {
-        slots[i] = slot_of(vhosts, names[i]);
+        slots[i] = counters_slot_of(vhosts, names[i]);
         if (slots[i] < EL_VHOSTS) {
             continue;
         }
         /* A slot is emptied as it is taken: until then, processes of before count on in it. */
-        slots[i] = slot_of(vhosts, NOBODY);
+        slots[i] = counters_slot_of(vhosts, NOBODY);
         for (unsigned c = 0; c < EL_COUNTER_STRIPES * EL_VHOST_COUNTS; c++) {
             atomic_store_explicit(&vhosts->stripe[c / EL_VHOST_COUNTS]
                                        .count[slots[i]][c % EL_VHOST_COUNTS],
@@ -216,7 +216,7 @@ uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_coun
     uint64_t total = 0;
 
     for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
-        total += get(&vhosts->stripe[s].count[slot][count]);
+        total += counters_get(&vhosts->stripe[s].count[slot][count]);
     }
     return total;
 }
@@ -224,7 +224,7 @@ uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_coun
 /* A share of 1. */
 #define WHOLE 1e6
 
-static void set(_Atomic uint64_t *word, uint64_t value)
+static void counters_set(_Atomic uint64_t *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
@@ -233,12 +233,12 @@ void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t p
 {
     el_history_minute_t *slot = &history->minute[minute % EL_HISTORY_MINUTES];
 
-    if (get(&slot->minute) != minute) {
-        set(&slot->minute, 0);
-        set(&slot->samples, 0);
-        set(&slot->load, 0);
-        set(&slot->position, 0);
-        set(&slot->minute, minute);
+    if (counters_get(&slot->minute) != minute) {
+        counters_set(&slot->minute, 0);
+        counters_set(&slot->samples, 0);
+        counters_set(&slot->load, 0);
+        counters_set(&slot->position, 0);
+        counters_set(&slot->minute, minute);
     }
     el_count_add(&slot->load, (uint64_t)(fmax(0, point.load) * WHOLE + 0.5));
     el_count_add(&slot->position, (uint64_t)(fmax(0, point.position) * WHOLE + 0.5));
@@ -248,13 +248,13 @@ void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t p
 bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point)
 {
     const el_history_minute_t *slot = &history->minute[minute % EL_HISTORY_MINUTES];
-    uint64_t samples = get(&slot->samples);
+    uint64_t samples = counters_get(&slot->samples);
 
-    if (get(&slot->minute) != minute || samples == 0) {
+    if (counters_get(&slot->minute) != minute || samples == 0) {
         return false;
     }
-    point->load = (double)get(&slot->load) / WHOLE / (double)samples;
-    point->position = (double)get(&slot->position) / WHOLE / (double)samples;
+    point->load = (double)counters_get(&slot->load) / WHOLE / (double)samples;
+    point->position = (double)counters_get(&slot->position) / WHOLE / (double)samples;
     return true;
 }
 

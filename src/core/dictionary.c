@@ -18,7 +18,7 @@ const char *el_dictionary_note(el_dictionary_reason_t reason)
 }
 
 /* The fault of the character at `at`; NULL: none. */
-static const char *character_fault(const char *pattern, const char *at)
+static const char *dictionary_character_fault(const char *pattern, const char *at)
 {
     bool is_mark = *at == '?';
     char lower = el_text_lower(*at);
@@ -41,7 +41,7 @@ static const char *character_fault(const char *pattern, const char *at)
 }
 
 /* Browsers take `.` and `..` out of paths, and out of patterns also right before a `*`. */
-static bool has_dot_segment(const char *pattern)
+static bool dictionary_has_dot_segment(const char *pattern)
 {
     const char *end = pattern + strcspn(pattern, "?");
 
@@ -70,11 +70,11 @@ const char *el_dictionary_pattern_fault(const char *pattern)
     if (strstr(pattern, "://")) {
         return "it is a path, without a scheme and a host";
     }
-    if (has_dot_segment(pattern)) {
+    if (dictionary_has_dot_segment(pattern)) {
         return "browsers take the segments . and .. out of URLs";
     }
     for (const char *at = pattern; *at && !fault; at++) {
-        fault = character_fault(pattern, at);
+        fault = dictionary_character_fault(pattern, at);
     }
     return fault;
 }
@@ -85,7 +85,7 @@ typedef struct {
     const char *end;
 } part_t;
 
-static part_t path_of(const char *url)
+static part_t dictionary_path_of(const char *url)
 {
     return (part_t){url, url + strcspn(url, "?")};
 }
@@ -95,7 +95,7 @@ static part_t path_of(const char *url)
  * most to those behind. The time is bounded by the product of both lengths: at most 512 bytes of a
  * pattern, and those of a request's line.
  */
-static bool matches(part_t pattern, part_t text)
+static bool dictionary_matches(part_t pattern, part_t text)
 {
     part_t star = {NULL, NULL}; /* behind the last `*`, and the end of what it takes */
 
@@ -119,18 +119,18 @@ static bool matches(part_t pattern, part_t text)
 }
 
 /* Bytes of the path's directory, with its last slash. */
-static size_t directory(const char *path)
+static size_t dictionary_directory(const char *path)
 {
     return (size_t)(strrchr(path, '/') - path) + 1;
 }
 
 bool el_dictionary_pattern_match(const char *pattern, const char *path, const char *target)
 {
-    part_t text = path_of(target);
+    part_t text = dictionary_path_of(target);
     const char *query = strchr(pattern, '?');
 
     if (*pattern != '/') {
-        size_t len = path ? directory(path) : 0;
+        size_t len = path ? dictionary_directory(path) : 0;
 
         if (!path) {
             return true;
@@ -140,12 +140,12 @@ bool el_dictionary_pattern_match(const char *pattern, const char *path, const ch
         }
         text.at += len;
     }
-    if (!matches(path_of(pattern), text)) {
+    if (!dictionary_matches(dictionary_path_of(pattern), text)) {
         return false;
     }
     text.at = text.end + (*text.end == '?');
     text.end = text.at + strlen(text.at);
-    return !query || matches((part_t){query + 1, query + strlen(query)}, text);
+    return !query || dictionary_matches((part_t){query + 1, query + strlen(query)}, text);
 }
 
 /* The beginning of an entry's text; the number is the version. */
@@ -164,7 +164,7 @@ size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text)
 }
 
 /* Takes `wanted` off the beginning of what is left. */
-static bool take(const char **at, const char *end, const char *wanted)
+static bool dictionary_take(const char **at, const char *end, const char *wanted)
 {
     size_t len = strlen(wanted);
 
@@ -176,12 +176,13 @@ static bool take(const char **at, const char *end, const char *wanted)
 }
 
 /* A line of a name, a space and a text, which with a NUL has `room`. */
-static bool take_line(const char **at, const char *end, const char *name, char *text, size_t room)
+static bool dictionary_take_line(const char **at, const char *end, const char *name, char *text,
+                                 size_t room)
 {
     const char *newline;
     size_t len;
 
-    if (!take(at, end, name)) {
+    if (!dictionary_take(at, end, name)) {
         return false;
     }
     newline = memchr(*at, '\n', (size_t)(end - *at));
@@ -200,13 +201,14 @@ size_t el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_ent
     const char *at = text, *end = text + len;
 
     memset(entry, 0, sizeof(*entry));
-    if (take(&at, end, TITLE)
-        && take_line(&at, end, "origin ", entry->origin, sizeof(entry->origin))
-        && take_line(&at, end, "path ", entry->path, sizeof(entry->path))
-        && take_line(&at, end, "match ", entry->match, sizeof(entry->match))
-        && take_line(&at, end, "match-dest ", entry->dest, sizeof(entry->dest))
-        && take_line(&at, end, "id ", entry->id, sizeof(entry->id)) && take(&at, end, EXPIRES)
-        && el_text_number(&at, end, &entry->expires) && take(&at, end, "\n")
+    if (dictionary_take(&at, end, TITLE)
+        && dictionary_take_line(&at, end, "origin ", entry->origin, sizeof(entry->origin))
+        && dictionary_take_line(&at, end, "path ", entry->path, sizeof(entry->path))
+        && dictionary_take_line(&at, end, "match ", entry->match, sizeof(entry->match))
+        && dictionary_take_line(&at, end, "match-dest ", entry->dest, sizeof(entry->dest))
+        && dictionary_take_line(&at, end, "id ", entry->id, sizeof(entry->id))
+        && dictionary_take(&at, end, EXPIRES)
+        && el_text_number(&at, end, &entry->expires) && dictionary_take(&at, end, "\n")
         && entry->origin[0] && entry->path[0] == '/'
         && !el_dictionary_pattern_fault(entry->match)) {
         return (size_t)(at - text);
@@ -217,15 +219,15 @@ size_t el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_ent
 
 bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b)
 {
-    size_t len = directory(a->path);
+    size_t len = dictionary_directory(a->path);
 
     return strcmp(a->origin, b->origin) == 0 && strcmp(a->match, b->match) == 0
            && strcmp(a->dest, b->dest) == 0 && strcmp(a->id, b->id) == 0
            && (*a->match == '/'
-               || (len == directory(b->path) && memcmp(a->path, b->path, len) == 0));
+               || (len == dictionary_directory(b->path) && memcmp(a->path, b->path, len) == 0));
 }
 
-static bool has_word(const char *words, const char *word)
+static bool dictionary_has_word(const char *words, const char *word)
 {
     size_t len = strlen(word);
 
@@ -252,14 +254,14 @@ el_dictionary_reason_t el_dictionary_entry_fits(const el_dictionary_entry_t *ent
     if (!el_dictionary_pattern_match(entry->match, entry->path, request->target)) {
         return EL_DICTIONARY_MATCH;
     }
-    if (entry->dest[0] && request->dest && !has_word(entry->dest, request->dest)) {
+    if (entry->dest[0] && request->dest && !dictionary_has_word(entry->dest, request->dest)) {
         return EL_DICTIONARY_DEST;
     }
     return strcmp(entry->id, request->id ? request->id : "") == 0 ? EL_DICTIONARY_USED
                                                                    : EL_DICTIONARY_ID;
 }
 
-static bool is(const char *field, const char *value)
+static bool dictionary_is(const char *field, const char *value)
 {
     return field && strcmp(field, value) == 0;
 }
@@ -267,19 +269,21 @@ static bool is(const char *field, const char *value)
 bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *depends)
 {
     *depends = EL_DEPENDS_SITE;
-    if (!readers->site || is(readers->site, "same-origin")) {
+    if (!readers->site || dictionary_is(readers->site, "same-origin")) {
         return true;
     }
     *depends |= EL_DEPENDS_MODE;
-    if (!readers->mode || is(readers->mode, "navigate") || is(readers->mode, "same-origin")) {
+    if (!readers->mode || dictionary_is(readers->mode, "navigate")
+        || dictionary_is(readers->mode, "same-origin")) {
         return true;
     }
-    if (!is(readers->mode, "cors") || !readers->allowed) {
+    if (!dictionary_is(readers->mode, "cors") || !readers->allowed) {
         return false;
     }
     *depends |= EL_DEPENDS_ORIGIN;
     return readers->origin
-           && (is(readers->allowed, "*") || is(readers->allowed, readers->origin));
+           && (dictionary_is(readers->allowed, "*")
+               || dictionary_is(readers->allowed, readers->origin));
 }
 
 bool el_dictionary_origin_secure(const char *origin)
@@ -345,12 +349,12 @@ typedef struct {
 } entry_t;
 
 /* `now` in seconds, as the words have it. */
-static uint16_t stamp_of(uint32_t now)
+static uint16_t dictionary_stamp_of(uint32_t now)
 {
     return (uint16_t)(now / STAMP_UNIT);
 }
 
-static entry_t unpack(uint64_t word, uint16_t now)
+static entry_t dictionary_unpack(uint64_t word, uint16_t now)
 {
     uint16_t age = (uint16_t)(now - (word >> STAMP_SHIFT));
     unsigned halvings = age < UINT16_MAX - AHEAD_MOST ? age / HALF_LIFE : 0;
@@ -363,20 +367,20 @@ static entry_t unpack(uint64_t word, uint16_t now)
     };
 }
 
-static int64_t bounded(double value, double low, double high)
+static int64_t dictionary_bounded(double value, double low, double high)
 {
     return (int64_t)(value < low ? low : value > high ? high : value);
 }
 
 /* The way that `key` has in its place; if it has none, the one with the least weight. */
-static unsigned way_of(const el_ratios_t *ratios, uint32_t key, uint16_t now)
+static unsigned dictionary_way_of(const el_ratios_t *ratios, uint32_t key, uint16_t now)
 {
     const _Atomic uint64_t *place = ratios->word[key % EL_RATIO_PLACES];
     unsigned lightest = 0;
     uint32_t least = UINT32_MAX;
 
     for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
-        entry_t e = unpack(atomic_load_explicit(&place[way], memory_order_relaxed), now);
+        entry_t e = dictionary_unpack(atomic_load_explicit(&place[way], memory_order_relaxed), now);
 
         if (e.weight > 0 && e.tag == key >> TAG_SHIFT) {
             return way;
@@ -401,7 +405,7 @@ uint32_t el_ratio_key(const char *origin, unsigned kind, const char *text)
 
 void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t out, uint32_t now)
 {
-    uint16_t stamp = stamp_of(now);
+    uint16_t stamp = dictionary_stamp_of(now);
     _Atomic uint64_t *word;
     uint64_t before, after;
     int64_t ratio, mean;
@@ -410,17 +414,19 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t ou
     if (key == 0 || in < EL_RATIO_LEAST) {
         return;
     }
-    ratio = bounded((double)out * WHOLE / (double)in, 1, RATIO_MAX);
-    word = &ratios->word[key % EL_RATIO_PLACES][way_of(ratios, key, stamp)];
+    ratio = dictionary_bounded((double)out * WHOLE / (double)in, 1, RATIO_MAX);
+    word = &ratios->word[key % EL_RATIO_PLACES][dictionary_way_of(ratios, key, stamp)];
     before = atomic_load_explicit(word, memory_order_relaxed);
-    e = unpack(before, stamp);
+    e = dictionary_unpack(before, stamp);
     if (e.weight == 0 || e.tag != key >> TAG_SHIFT) {
         e = (entry_t){(uint32_t)ratio, key >> TAG_SHIFT, 1};
     } else {
         mean = e.ratio;
         e.weight = e.weight < WEIGHT_MAX ? e.weight + 1 : e.weight;
-        ratio = bounded((double)ratio, (double)(mean / OUTLIER), (double)(mean * OUTLIER)) - mean;
-        e.ratio = (uint32_t)bounded((double)(mean + ratio / (int64_t)e.weight), 1, RATIO_MAX);
+        ratio = dictionary_bounded((double)ratio, (double)(mean / OUTLIER),
+                                   (double)(mean * OUTLIER)) - mean;
+        e.ratio = (uint32_t)dictionary_bounded((double)(mean + ratio / (int64_t)e.weight), 1,
+                                               RATIO_MAX);
     }
     after = e.ratio | (uint64_t)e.tag << RATIO_BITS | (uint64_t)e.weight << WEIGHT_SHIFT
             | (uint64_t)stamp << STAMP_SHIFT;
@@ -431,9 +437,10 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t ou
 
 uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, uint32_t now)
 {
-    uint16_t stamp = stamp_of(now);
-    const _Atomic uint64_t *word = &ratios->word[key % EL_RATIO_PLACES][way_of(ratios, key, stamp)];
-    entry_t e = unpack(atomic_load_explicit(word, memory_order_relaxed), stamp);
+    uint16_t stamp = dictionary_stamp_of(now);
+    unsigned way = dictionary_way_of(ratios, key, stamp);
+    const _Atomic uint64_t *word = &ratios->word[key % EL_RATIO_PLACES][way];
+    entry_t e = dictionary_unpack(atomic_load_explicit(word, memory_order_relaxed), stamp);
     bool known = key != 0 && e.tag == key >> TAG_SHIFT && e.weight > 0;
 
     return known && e.weight >= least ? e.ratio : 0;

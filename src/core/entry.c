@@ -30,39 +30,39 @@ _Static_assert(AT_END <= EL_ENTRY_HEAD, "the head has room");
 /*
  * Words are in this machine's order of bytes; one with another order takes the entry for damaged.
  */
-static inline void mix(uint64_t *lanes, const uint64_t *words)
+static inline void entry_mix(uint64_t *lanes, const uint64_t *words)
 {
     for (int i = 0; i < LANES; i++) {
         lanes[i] = el_hash_mix(lanes[i], words[i]);
     }
 }
 
-static void add(uint64_t *lanes, const uint8_t *bytes, size_t nbytes)
+static void entry_add(uint64_t *lanes, const uint8_t *bytes, size_t nbytes)
 {
     uint64_t words[LANES];
 
     for (; nbytes >= sizeof(words); bytes += sizeof(words), nbytes -= sizeof(words)) {
         memcpy(words, bytes, sizeof(words));
-        mix(lanes, words);
+        entry_mix(lanes, words);
     }
     if (nbytes > 0) {
         memset(words, 0, sizeof(words));
         memcpy(words, bytes, nbytes);
-        mix(lanes, words);
+        entry_mix(lanes, words);
     }
 }
 
-static uint64_t sum_of(const el_name_t *name, const uint8_t *entry, const uint8_t *data,
-                       size_t nbytes)
+static uint64_t entry_sum_of(const el_name_t *name, const uint8_t *entry, const uint8_t *data,
+                             size_t nbytes)
 {
     uint64_t lanes[LANES], all = EL_HASH_START;
 
     for (int i = 0; i < LANES; i++) {
         lanes[i] = EL_HASH_START + (uint64_t)i;
     }
-    add(lanes, (const uint8_t *)name, sizeof(*name));
-    add(lanes, entry + AT_IN, EL_ENTRY_HEAD - AT_IN);
-    add(lanes, data, nbytes);
+    entry_add(lanes, (const uint8_t *)name, sizeof(*name));
+    entry_add(lanes, entry + AT_IN, EL_ENTRY_HEAD - AT_IN);
+    entry_add(lanes, data, nbytes);
     for (int i = 0; i < LANES; i++) {
         all = el_hash_mix(all, lanes[i]);
     }
@@ -85,10 +85,10 @@ void el_entry_write(const el_name_t *name, const el_entry_t *entry, uint8_t *out
     if (entry->data != out + EL_ENTRY_HEAD) {
         memcpy(out + EL_ENTRY_HEAD, entry->data, entry->nbytes);
     }
-    el_bytes_put(out + AT_SUM, 8, sum_of(name, out, out + EL_ENTRY_HEAD, entry->nbytes));
+    el_bytes_put(out + AT_SUM, 8, entry_sum_of(name, out, out + EL_ENTRY_HEAD, entry->nbytes));
 }
 
-static bool all_zero(const uint8_t *bytes, size_t nbytes)
+static bool entry_all_zero(const uint8_t *bytes, size_t nbytes)
 {
     for (size_t i = 0; i < nbytes; i++) {
         if (bytes[i] != 0) {
@@ -99,7 +99,7 @@ static bool all_zero(const uint8_t *bytes, size_t nbytes)
 }
 
 /* The engine is a text of printable characters without spaces, and nothing but zeros behind. */
-static bool is_head(const el_name_t *name, const uint8_t *head)
+static bool entry_is_head(const el_name_t *name, const uint8_t *head)
 {
     const uint8_t *engine = head + AT_ENGINE;
     size_t len = 0;
@@ -111,18 +111,19 @@ static bool is_head(const el_name_t *name, const uint8_t *head)
            && head[AT_CODING] < EL_CODINGS && head[AT_CODING] == name->coding
            && head[AT_LEVEL] < EL_COST_LEVELS
            && (name->pinned == EL_NAME_ADAPTIVE || name->pinned == head[AT_LEVEL])
-           && all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && len > 0 && len < EL_ENTRY_ENGINE
-           && all_zero(engine + len, EL_ENTRY_ENGINE - len)
-           && all_zero(head + AT_END, EL_ENTRY_HEAD - AT_END);
+           && entry_all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && len > 0
+           && len < EL_ENTRY_ENGINE
+           && entry_all_zero(engine + len, EL_ENTRY_ENGINE - len)
+           && entry_all_zero(head + AT_END, EL_ENTRY_HEAD - AT_END);
 }
 
 bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, el_entry_t *entry)
 {
     memset(entry, 0, sizeof(*entry));
     if (nbytes <= EL_ENTRY_HEAD || el_bytes_get(bytes + AT_NBYTES, 8) != nbytes - EL_ENTRY_HEAD
-        || !is_head(name, bytes) || el_bytes_get(bytes + AT_IN, 8) == 0
+        || !entry_is_head(name, bytes) || el_bytes_get(bytes + AT_IN, 8) == 0
         || el_bytes_get(bytes + AT_SUM, 8)
-               != sum_of(name, bytes, bytes + EL_ENTRY_HEAD, nbytes - EL_ENTRY_HEAD)) {
+               != entry_sum_of(name, bytes, bytes + EL_ENTRY_HEAD, nbytes - EL_ENTRY_HEAD)) {
         return false;
     }
     entry->coding = (el_coding_t)bytes[AT_CODING];
@@ -147,7 +148,7 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
 /* A time that no clock shows is as good as none. */
 #define SEC_MOST (INT64_MAX / USEC_PER_SEC - 1)
 
-static bool is_before(int64_t sec, uint32_t nsec, int64_t limit_usec)
+static bool entry_is_before(int64_t sec, uint32_t nsec, int64_t limit_usec)
 {
     return sec >= 0 && sec < SEC_MOST && sec * USEC_PER_SEC + nsec / 1000 <= limit_usec;
 }
@@ -155,8 +156,8 @@ static bool is_before(int64_t sec, uint32_t nsec, int64_t limit_usec)
 bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec)
 {
     return id->changed_nsec != 0
-           && is_before(id->changed_sec, id->changed_nsec, now_usec - WRITTEN_BACK_USEC)
-           && is_before(id->modified_sec, id->modified_nsec, now_usec - WRITTEN_BACK_USEC);
+           && entry_is_before(id->changed_sec, id->changed_nsec, now_usec - WRITTEN_BACK_USEC)
+           && entry_is_before(id->modified_sec, id->modified_nsec, now_usec - WRITTEN_BACK_USEC);
 }
 
 /* Bits of a hash that find one bit of a filter. */
@@ -166,7 +167,7 @@ _Static_assert(EL_DOORKEEPER_BITS == 1u << INDEX_BITS, "an index reaches each bi
 /* 64 bits have three indexes. */
 #define PROBES 3
 
-static bool has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
+static bool entry_has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
 {
     bool all = true;
 
@@ -179,7 +180,7 @@ static bool has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t
     return all;
 }
 
-static void clear_filter(el_doorkeeper_t *doorkeeper, unsigned filter)
+static void entry_clear_filter(el_doorkeeper_t *doorkeeper, unsigned filter)
 {
     for (unsigned i = 0; i < EL_DOORKEEPER_BITS / 64; i++) {
         atomic_store_explicit(&doorkeeper->word[filter][i], 0, memory_order_relaxed);
@@ -194,7 +195,7 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
 
     /* The other half of a name's hash finds entries. */
     memcpy(&first, hash + sizeof(first), sizeof(first));
-    if (has_all(doorkeeper, newer, first)) {
+    if (entry_has_all(doorkeeper, newer, first)) {
         return true;
     }
     for (uint64_t i = 0, rest = first; i < PROBES; i++, rest >>= INDEX_BITS) {
@@ -205,18 +206,18 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
     }
     noted = atomic_fetch_add_explicit(&doorkeeper->noted, 1, memory_order_relaxed) + 1;
     if (noted % most == 0) {
-        clear_filter(doorkeeper, noted / most % 2);
+        entry_clear_filter(doorkeeper, noted / most % 2);
         return false;
     }
-    return has_all(doorkeeper, !newer, first);
+    return entry_has_all(doorkeeper, !newer, first);
 }
 
 /* Memory that was never written stays so: it takes no room. */
 void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
 {
     if (atomic_load(&doorkeeper->noted) > 0) {
-        clear_filter(doorkeeper, 0);
-        clear_filter(doorkeeper, 1);
+        entry_clear_filter(doorkeeper, 0);
+        entry_clear_filter(doorkeeper, 1);
         atomic_store(&doorkeeper->noted, 0);
     }
 }
@@ -247,7 +248,7 @@ typedef struct {
     uint32_t again;
 } count_t;
 
-static uint64_t hash_of(const char *text, uint64_t sum)
+static uint64_t entry_hash_of(const char *text, uint64_t sum)
 {
     for (; *text; text++) {
         sum = el_hash_add(sum, (unsigned char)*text);
@@ -260,61 +261,62 @@ static uint64_t hash_of(const char *text, uint64_t sum)
 
 el_sketch_key_t el_sketch_key(const char *host, const char *path)
 {
-    uint64_t sum = hash_of(host, EL_HASH_START);
+    uint64_t sum = entry_hash_of(host, EL_HASH_START);
 
-    return (el_sketch_key_t){.host = sum, .path = hash_of(path, sum ^ 1)};
+    return (el_sketch_key_t){.host = sum, .path = entry_hash_of(path, sum ^ 1)};
 }
 
-static uint32_t index_of(uint64_t key, unsigned row)
+static uint32_t entry_index_of(uint64_t key, unsigned row)
 {
     return (uint32_t)(key >> row * 32) % EL_SKETCH_COUNTS;
 }
 
-static count_t unpack(uint32_t word)
+static count_t entry_unpack(uint32_t word)
 {
     return (count_t){.hashed = word >> 16, .again = word & 0xffff};
 }
 
 /* The smaller count of both rows: fewer others share it. */
-static count_t count_of(const el_sketch_t *sketch, uint64_t key)
+static count_t entry_count_of(const el_sketch_t *sketch, uint64_t key)
 {
     count_t best = {.hashed = UINT32_MAX};
 
     for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
-        count_t count = unpack(atomic_load_explicit(&sketch->count[row][index_of(key, row)],
-                                                    memory_order_relaxed));
+        count_t count = entry_unpack(atomic_load_explicit(&sketch->count[row][entry_index_of(key,
+                                                                                             row)],
+                                                          memory_order_relaxed));
 
         best = count.hashed < best.hashed ? count : best;
     }
     return best;
 }
 
-static bool is_worth(count_t count)
+static bool entry_is_worth(count_t count)
 {
     return count.again * WORTH >= count.hashed;
 }
 
 /* Evenly spread, whatever a site's rounds are. */
-static bool is_sample(uint32_t turn, uint32_t every)
+static bool entry_is_sample(uint32_t turn, uint32_t every)
 {
     return el_spread(turn) < UINT32_MAX / every;
 }
 
 bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn)
 {
-    count_t path = count_of(sketch, key.path), host;
+    count_t path = entry_count_of(sketch, key.path), host;
 
     if (path.hashed >= KNOWN_PATH) {
-        return is_worth(path) || is_sample(turn, SAMPLE);
+        return entry_is_worth(path) || entry_is_sample(turn, SAMPLE);
     }
-    host = count_of(sketch, key.host);
-    return host.hashed < KNOWN_HOST || is_worth(host) || is_sample(turn, SAMPLE_NEW);
+    host = entry_count_of(sketch, key.host);
+    return host.hashed < KNOWN_HOST || entry_is_worth(host) || entry_is_sample(turn, SAMPLE_NEW);
 }
 
-static void learn(_Atomic uint32_t *word, bool again)
+static void entry_learn(_Atomic uint32_t *word, bool again)
 {
     uint32_t before = atomic_load_explicit(word, memory_order_relaxed);
-    count_t count = unpack(before);
+    count_t count = entry_unpack(before);
 
     count.hashed++;
     count.again += again;
@@ -333,7 +335,7 @@ void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
 
     for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-            learn(&sketch->count[row][index_of(keys[i], row)], again);
+            entry_learn(&sketch->count[row][entry_index_of(keys[i], row)], again);
         }
     }
     if (!atomic_load_explicit(&sketch->taught, memory_order_relaxed)) {
@@ -374,7 +376,7 @@ _Static_assert(EL_POPULAR_AGAIN <= TAKEN_MASK / TAKEN_ONE, "a word has room for 
  * Hashes of names differ at random. One encoding may be worth improving for several kinds of
  * clients.
  */
-static uint64_t key_of(const el_popular_item_t *item)
+static uint64_t entry_key_of(const el_popular_item_t *item)
 {
     const el_name_t *name = &item->name;
     uint64_t key, kind = (uint64_t)name->coding << 16 | (uint64_t)name->pinned << 8 | item->coding;
@@ -384,13 +386,13 @@ static uint64_t key_of(const el_popular_item_t *item)
     return key ? key : 1;
 }
 
-static uint64_t era_of(uint32_t now)
+static uint64_t entry_era_of(uint32_t now)
 {
     return now / EL_POPULAR_HALF;
 }
 
 /* `asked` as it is in `era`; 0, also taken by nobody, if nothing is left of it. */
-static uint64_t faded(uint64_t asked, uint64_t era)
+static uint64_t entry_faded(uint64_t asked, uint64_t era)
 {
     uint64_t passed = era - (asked >> ERA_SHIFT);
     uint64_t count = passed < ERA_SHIFT ? (asked & COUNT_MASK) >> passed : 0;
@@ -405,13 +407,13 @@ static uint64_t faded(uint64_t asked, uint64_t era)
 }
 
 /* Adds 1 or −1 to the count of a slot. */
-static void count(el_popular_slot_t *slot, uint64_t era, int add)
+static void entry_count(el_popular_slot_t *slot, uint64_t era, int add)
 {
     uint64_t before = atomic_load_explicit(&slot->asked, memory_order_relaxed);
     uint64_t after;
 
     do {
-        after = faded(before, era);
+        after = entry_faded(before, era);
         if (add < 0 ? (after & COUNT_MASK) == 0 : (after & COUNT_MASK) == COUNT_MASK) {
             return;
         }
@@ -422,16 +424,17 @@ static void count(el_popular_slot_t *slot, uint64_t era, int add)
 
 void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now)
 {
-    uint64_t key = key_of(item), era = era_of(now);
+    uint64_t key = entry_key_of(item), era = entry_era_of(now);
     el_popular_slot_t *set = &popular->slot[key % EL_POPULAR_SETS * EL_POPULAR_WAYS];
     el_popular_slot_t *least = NULL;
     uint64_t fewest = UINT64_MAX;
 
     for (int way = 0; way < EL_POPULAR_WAYS; way++) {
-        uint64_t asked = faded(atomic_load_explicit(&set[way].asked, memory_order_relaxed), era);
+        uint64_t asked = entry_faded(atomic_load_explicit(&set[way].asked, memory_order_relaxed),
+                                     era);
 
         if (asked && atomic_load_explicit(&set[way].key, memory_order_relaxed) == key) {
-            count(&set[way], era, 1);
+            entry_count(&set[way], era, 1);
             return;
         }
         if ((asked & COUNT_MASK) < fewest) {
@@ -440,7 +443,7 @@ void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint3
         }
     }
     if (fewest > 0) {
-        count(least, era, -1);
+        entry_count(least, era, -1);
         return;
     }
     /* If two meet here, key and words do not match: nobody takes the item, and it fades. */
@@ -450,14 +453,14 @@ void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint3
 }
 
 /* The slot that counts most and was not taken; and its word. */
-static el_popular_slot_t *most_of(el_popular_t *popular, uint64_t era, uint64_t *asked)
+static el_popular_slot_t *entry_most_of(el_popular_t *popular, uint64_t era, uint64_t *asked)
 {
     el_popular_slot_t *most = NULL;
     uint64_t best = EL_POPULAR_LEAST - 1;
 
     for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
         uint64_t word = atomic_load_explicit(&popular->slot[i].asked, memory_order_relaxed);
-        uint64_t now = faded(word, era);
+        uint64_t now = entry_faded(word, era);
 
         if (!(now & TAKEN_MASK) && (now & COUNT_MASK) > best) {
             best = now & COUNT_MASK;
@@ -470,11 +473,11 @@ static el_popular_slot_t *most_of(el_popular_t *popular, uint64_t era, uint64_t 
 
 bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item)
 {
-    uint64_t era = era_of(now);
+    uint64_t era = entry_era_of(now);
 
     for (int i = 0; i < TRIES; i++) {
         uint64_t asked;
-        el_popular_slot_t *slot = most_of(popular, era, &asked);
+        el_popular_slot_t *slot = entry_most_of(popular, era, &asked);
 
         if (!slot) {
             return false;
@@ -482,7 +485,7 @@ bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *ite
         /* With a count of 1: it is forgotten soon, unless it is still asked for. */
         if (atomic_compare_exchange_strong(&slot->asked, &asked, era << ERA_SHIFT | TAKEN | 1)
             && el_snapshot_read(slot->words, &slot->checksum, item, sizeof(*item))
-            && key_of(item) == atomic_load_explicit(&slot->key, memory_order_relaxed)) {
+            && entry_key_of(item) == atomic_load_explicit(&slot->key, memory_order_relaxed)) {
             return true;
         }
     }

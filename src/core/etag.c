@@ -8,22 +8,22 @@
 /* The suffix of mod_deflate's INFLATE, and so of this project's. */
 #define DECODED "-gunzip"
 
-static bool starts_weak(const char *text)
+static bool etag_starts_weak(const char *text)
 {
     return text[0] == 'W' && text[1] == '/';
 }
 
 /* The quoted part of `text`, its quotes included, and its length; NULL if it is not a tag. */
-static const char *quoted_part(const char *text, size_t *len)
+static const char *etag_quoted_part(const char *text, size_t *len)
 {
-    const char *quoted = starts_weak(text) ? text + 2 : text;
+    const char *quoted = etag_starts_weak(text) ? text + 2 : text;
 
     *len = strlen(quoted);
     return *len >= 2 && quoted[0] == '"' && quoted[*len - 1] == '"' ? quoted : NULL;
 }
 
 /* The same of a list's member, which is a tag by its making. */
-static const char *member_quoted(const el_etag_t *tag, size_t *len)
+static const char *etag_member_quoted(const el_etag_t *tag, size_t *len)
 {
     size_t prefix = tag->weak ? 2 : 0;
 
@@ -32,10 +32,11 @@ static const char *member_quoted(const el_etag_t *tag, size_t *len)
 }
 
 /* Appends `suffix` to the tag by `mode`; see el_etag_encode(). */
-static bool append(const char *tag, el_etag_mode_t mode, const char *suffix, char *out, size_t size)
+static bool etag_append(const char *tag, el_etag_mode_t mode, const char *suffix, char *out,
+                        size_t size)
 {
     size_t len, suffix_len = strlen(suffix);
-    const char *quoted = quoted_part(tag, &len);
+    const char *quoted = etag_quoted_part(tag, &len);
 
     if (mode == EL_ETAG_REMOVE) {
         out[0] = '\0';
@@ -45,7 +46,7 @@ static bool append(const char *tag, el_etag_mode_t mode, const char *suffix, cha
         snprintf(out, size, "%s", tag);
         return true;
     }
-    if (mode == EL_ETAG_WEAK || starts_weak(tag)) {
+    if (mode == EL_ETAG_WEAK || etag_starts_weak(tag)) {
         *out++ = 'W';
         *out++ = '/';
     }
@@ -60,13 +61,13 @@ bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, ch
 {
     const el_coding_info_t *info = el_coding_info(coding);
 
-    return append(tag, info == NULL && mode != EL_ETAG_REMOVE ? EL_ETAG_KEEP : mode,
-                  info != NULL ? info->tag_suffix : "", out, size);
+    return etag_append(tag, info == NULL && mode != EL_ETAG_REMOVE ? EL_ETAG_KEEP : mode,
+                       info != NULL ? info->tag_suffix : "", out, size);
 }
 
 bool el_etag_decode(const char *tag, el_etag_mode_t mode, char *out, size_t size)
 {
-    return append(tag, mode, DECODED, out, size);
+    return etag_append(tag, mode, DECODED, out, size);
 }
 
 bool el_etag_next(const char **cursor, el_etag_t *tag)
@@ -74,7 +75,7 @@ bool el_etag_next(const char **cursor, el_etag_t *tag)
     const char *at = *cursor;
 
     while (*at != '\0') {
-        bool weak = starts_weak(at);
+        bool weak = etag_starts_weak(at);
         const char *quoted = weak ? at + 2 : at;
         const char *close = *quoted == '"' ? strchr(quoted + 1, '"') : NULL;
 
@@ -103,14 +104,14 @@ bool el_etag_next(const char **cursor, el_etag_t *tag)
 bool el_etag_same(const el_etag_t *tag, const char *other)
 {
     size_t len, other_len;
-    const char *quoted = member_quoted(tag, &len);
-    const char *other_quoted = quoted_part(other, &other_len);
+    const char *quoted = etag_member_quoted(tag, &len);
+    const char *other_quoted = etag_quoted_part(other, &other_len);
 
     return other_quoted != NULL && len == other_len && memcmp(quoted, other_quoted, len) == 0;
 }
 
 /* Takes `suffix` off the first `*len` bytes of a quoted part, if they end in it. */
-static bool strip(const char *quoted, size_t *len, const char *suffix)
+static bool etag_strip(const char *quoted, size_t *len, const char *suffix)
 {
     size_t suffix_len = strlen(suffix);
 
@@ -124,12 +125,12 @@ static bool strip(const char *quoted, size_t *len, const char *suffix)
 el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base)
 {
     size_t len;
-    const char *quoted = member_quoted(tag, &len);
+    const char *quoted = etag_member_quoted(tag, &len);
 
     for (unsigned i = EL_IDENTITY + 1; i < EL_ALL_CODINGS; i++) {
         size_t rest = len - 1;
 
-        if (strip(quoted, &rest, el_coding_info((el_coding_t)i)->tag_suffix)) {
+        if (etag_strip(quoted, &rest, el_coding_info((el_coding_t)i)->tag_suffix)) {
             *base = rest;
             return (el_coding_t)i;
         }
@@ -138,10 +139,10 @@ el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base)
 }
 
 /* How long the quoted part of `tag` is without the suffixes that the rule takes; 0: it has none. */
-static size_t base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
+static size_t etag_base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
 {
     size_t base = 0, len;
-    const char *quoted = member_quoted(tag, &len);
+    const char *quoted = etag_member_quoted(tag, &len);
     el_coding_t coding = el_etag_coding(tag, &base);
     bool taken = coding != EL_IDENTITY && el_accept_takes(rule->accept, coding);
 
@@ -149,7 +150,7 @@ static size_t base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
         return taken ? base : 0;
     }
     base = taken ? base : len - 1;
-    return strip(quoted, &base, DECODED) ? base : 0;
+    return etag_strip(quoted, &base, DECODED) ? base : 0;
 }
 
 /*
@@ -164,7 +165,7 @@ static size_t base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
 /* SHA-1 in base64: 27 characters and a sign. */
 #define DIGEST_LEN 28
 
-static bool is_numbers(const char *text, size_t len)
+static bool etag_is_numbers(const char *text, size_t len)
 {
     size_t digits = 0, longest = 0, numbers = 1;
 
@@ -187,7 +188,7 @@ bool el_etag_is_made(const char *text, size_t len)
     static const char base64[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-    return is_numbers(text, len)
+    return etag_is_numbers(text, len)
            || (len == DIGEST_LEN && strspn(text, base64) == len - 1 && text[len - 1] == '=');
 }
 
@@ -198,9 +199,9 @@ size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, si
     el_etag_t tag;
 
     while (el_etag_next(&list, &tag)) {
-        size_t base = rule->strong && tag.weak ? 0 : base_of(&tag, rule);
+        size_t base = rule->strong && tag.weak ? 0 : etag_base_of(&tag, rule);
         size_t need = before_len + base + 1; /* and the closing quote */
-        const char *quoted = member_quoted(&tag, &len);
+        const char *quoted = etag_member_quoted(&tag, &len);
 
         if (base == 0 || !el_etag_is_made(quoted + 1, base - 1) || need >= size - written) {
             continue;
@@ -218,12 +219,12 @@ size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, si
 
 bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_etag_rule_t *rule)
 {
-    size_t base = base_of(tag, rule);
+    size_t base = etag_base_of(tag, rule);
     size_t len, current_len;
-    const char *current_quoted = quoted_part(current, &current_len);
+    const char *current_quoted = etag_quoted_part(current, &current_len);
 
     return base > 0 && current_quoted != NULL && base == current_len - 1
-        && memcmp(member_quoted(tag, &len), current_quoted, base) == 0;
+        && memcmp(etag_member_quoted(tag, &len), current_quoted, base) == 0;
 }
 
 bool el_etag_named(const char *list, const char *current, const el_etag_rule_t *rule,
@@ -249,7 +250,7 @@ bool el_etag_named(const char *list, const char *current, const el_etag_rule_t *
  * Moves behind the `close` that belongs to what opens here; `*text` and `*len` have what is
  * within.
  */
-static bool take_bracketed(const char **at, char close, const char **text, size_t *len)
+static bool etag_take_bracketed(const char **at, char close, const char **text, size_t *len)
 {
     const char *end = strchr(*at, close);
 
@@ -266,7 +267,7 @@ static bool take_bracketed(const char **at, char close, const char **text, size_
 }
 
 /* Moves over one thing within a list, or to its end; `*found` if that is a tag. */
-static bool step_within(el_etag_state_t *state, bool *found)
+static bool etag_step_within(el_etag_state_t *state, bool *found)
 {
     const char *text, *cursor;
     size_t len;
@@ -281,11 +282,11 @@ static bool step_within(el_etag_state_t *state, bool *found)
         state->at += 3;
         return true;
     }
-    if (*state->at == '[' && take_bracketed(&state->at, ']', &text, &len)) {
+    if (*state->at == '[' && etag_take_bracketed(&state->at, ']', &text, &len)) {
         cursor = text;
         *found = len > 0 && el_etag_next(&cursor, &state->tag) && state->tag.text == text
                  && state->tag.len == len;
-    } else if (*state->at != '<' || !take_bracketed(&state->at, '>', &text, &len)) {
+    } else if (*state->at != '<' || !etag_take_bracketed(&state->at, '>', &text, &len)) {
         return false;
     }
     state->negated = *found && state->negated;
@@ -301,9 +302,9 @@ bool el_etag_next_state(el_etag_state_t *state)
         if (el_text_is_space(*state->at)) {
             state->at++;
         } else if (state->within) {
-            valid = step_within(state, &found);
+            valid = etag_step_within(state, &found);
         } else if (*state->at == '<') {
-            valid = take_bracketed(&state->at, '>', &state->uri, &state->uri_len);
+            valid = etag_take_bracketed(&state->at, '>', &state->uri, &state->uri_len);
         } else {
             valid = state->within = *state->at == '(';
             state->at += valid;

@@ -80,7 +80,7 @@ el_coding_t el_coding_find(const char *name, size_t len)
 }
 
 /* The length of the list without white space and commas at its end. */
-static size_t trimmed(const char *list, size_t len)
+static size_t http_trimmed(const char *list, size_t len)
 {
     while (len > 0 && (list[len - 1] == ',' || el_text_is_space(list[len - 1]))) {
         len--;
@@ -90,7 +90,7 @@ static size_t trimmed(const char *list, size_t len)
 
 bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len)
 {
-    while ((*len = trimmed(list, *len)) > 0) {
+    while ((*len = http_trimmed(list, *len)) > 0) {
         size_t end = *len, start;
 
         while (*len > 0 && list[*len - 1] != ',') {
@@ -100,7 +100,7 @@ bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *n
         }
         *name = list + start;
         *name_len = end - start;
-        *len = trimmed(list, *len);
+        *len = http_trimmed(list, *len);
         if (!el_text_is(*name, *name_len, "identity")) {
             return true;
         }
@@ -143,13 +143,13 @@ typedef struct {
     bool star_named;
 } found_t;
 
-static bool is_at(const cursor_t *c, char wanted)
+static bool http_is_at(const cursor_t *c, char wanted)
 {
     return c->at < c->end && *c->at == wanted;
 }
 
 /* Moves behind the quoted string that begins here. False, and at the end, if it never closes. */
-static bool skip_quoted(cursor_t *c)
+static bool http_skip_quoted(cursor_t *c)
 {
     for (c->at++; c->at < c->end; c->at++) {
         if (*c->at == '"') {
@@ -167,7 +167,7 @@ static bool skip_quoted(cursor_t *c)
 #define QVALUE_DIGITS 3
 
 /* Reads a qvalue of exactly `len` bytes. False if the grammar has no such one. */
-static bool read_qvalue(const char *text, size_t len, uint16_t *q)
+static bool http_read_qvalue(const char *text, size_t len, uint16_t *q)
 {
     unsigned value, unit = EL_Q_ONE;
 
@@ -191,7 +191,7 @@ static bool read_qvalue(const char *text, size_t len, uint16_t *q)
  * Reads what follows a semicolon: nothing, `name`, `name=`, `name=token` or `name="string"`, with
  * whitespace anywhere between; false if it is none of these. The first valid weight goes to `q`.
  */
-static bool read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
+static bool http_read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
 {
     const char *name, *value;
     size_t name_len;
@@ -201,24 +201,24 @@ static bool read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
     name_len = el_text_token(name, (size_t)(c->end - name));
     c->at += name_len;
     el_text_skip_space(&c->at, c->end);
-    if (name_len == 0 || !is_at(c, '=')) {
+    if (name_len == 0 || !http_is_at(c, '=')) {
         return true;
     }
     c->at++;
     el_text_skip_space(&c->at, c->end);
-    if (is_at(c, '"')) {
-        return skip_quoted(c);
+    if (http_is_at(c, '"')) {
+        return http_skip_quoted(c);
     }
     value = c->at;
     c->at += el_text_token(value, (size_t)(c->end - value));
     if (!*weighed && name_len == 1 && el_text_lower(*name) == 'q') {
-        *weighed = read_qvalue(value, (size_t)(c->at - value), q);
+        *weighed = http_read_qvalue(value, (size_t)(c->at - value), q);
     }
     return true;
 }
 
 /* Reads one member of the list, up to its comma, and notes it if it is well-formed. */
-static void read_member(cursor_t *c, found_t *found)
+static void http_read_member(cursor_t *c, found_t *found)
 {
     const char *name = c->at;
     size_t len = el_text_token(name, (size_t)(c->end - name));
@@ -227,9 +227,9 @@ static void read_member(cursor_t *c, found_t *found)
 
     c->at += len;
     el_text_skip_space(&c->at, c->end);
-    while (good && is_at(c, ';')) {
+    while (good && http_is_at(c, ';')) {
         c->at++;
-        good = read_parameter(c, &weighed, &q);
+        good = http_read_parameter(c, &weighed, &q);
         el_text_skip_space(&c->at, c->end);
     }
     if (good && (c->at == c->end || *c->at == ',')) {
@@ -247,7 +247,7 @@ static void read_member(cursor_t *c, found_t *found)
     /* The comma that ends this member: not one within quotes. */
     while (c->at < c->end && *c->at != ',') {
         if (*c->at == '"') {
-            skip_quoted(c);
+            http_skip_quoted(c);
         } else {
             c->at++;
         }
@@ -266,7 +266,7 @@ void el_accept_parse(const char *line, size_t len, el_accept_t *accept)
             if (*c.at == ',' || el_text_is_space(*c.at)) {
                 c.at++;
             } else {
-                read_member(&c, &found);
+                http_read_member(&c, &found);
             }
         }
     }
@@ -373,7 +373,7 @@ const size_t el_mediatype_defaults_count =
  * Splits what `value` begins with, two tokens around a slash; what follows is not looked at. NUL is
  * no part of a token.
  */
-static bool split(const char *value, el_mediatype_t *names)
+static bool http_split(const char *value, el_mediatype_t *names)
 {
     names->type = value;
     names->type_len = el_text_token(value, SIZE_MAX);
@@ -387,7 +387,7 @@ static bool split(const char *value, el_mediatype_t *names)
 
 bool el_mediatype_read(const char *value, el_mediatype_t *type)
 {
-    return value != NULL && split(value + strspn(value, " \t"), type);
+    return value != NULL && http_split(value + strspn(value, " \t"), type);
 }
 
 bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
@@ -396,7 +396,7 @@ bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
     size_t len;
     bool any_type;
 
-    if (!split(value, pattern) || pattern->subtype[pattern->subtype_len] != '\0') {
+    if (!http_split(value, pattern) || pattern->subtype[pattern->subtype_len] != '\0') {
         return false;
     }
     name = pattern->subtype;
@@ -413,7 +413,7 @@ bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
     return !any_type && !memchr(name, '*', len);
 }
 
-static inline bool subtype_matches(const el_mediatype_t *pattern, const el_mediatype_t *type)
+static inline bool http_subtype_matches(const el_mediatype_t *pattern, const el_mediatype_t *type)
 {
     const char *end = type->subtype + type->subtype_len;
     size_t len = pattern->subtype_len;
@@ -431,11 +431,11 @@ bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *typ
     return (*pattern->type == '*'
             || (pattern->type_len == type->type_len
                 && el_text_same(pattern->type, type->type, type->type_len)))
-           && subtype_matches(pattern, type);
+           && http_subtype_matches(pattern, type);
 }
 
 /* True if `value` begins with the type of `pattern` and a slash. */
-static bool has_type_of(const el_mediatype_t *pattern, const char *value)
+static bool http_has_type_of(const el_mediatype_t *pattern, const char *value)
 {
     const char *type = pattern->type;
 
@@ -459,12 +459,12 @@ bool el_mediatype_is_default(const char *value)
     }
     first = el_text_lower(*value);
     for (size_t run = 0; run < sizeof(rows_of_type); pattern += rows_of_type[run++]) {
-        if (first == *pattern->type && has_type_of(pattern, value)) {
+        if (first == *pattern->type && http_has_type_of(pattern, value)) {
             el_mediatype_t type = {.subtype = value + pattern->type_len + 1};
 
             type.subtype_len = el_text_token(type.subtype, SIZE_MAX);
             for (size_t row = 0; row < rows_of_type[run]; row++) {
-                if (subtype_matches(&pattern[row], &type)) {
+                if (http_subtype_matches(&pattern[row], &type)) {
                     return true;
                 }
             }
@@ -484,7 +484,7 @@ typedef struct {
  * Finds an item between two `mark`s in the field. Only spaces may be around it (§4.2), no tabs.
  * False if it is none.
  */
-static bool find_item(const char *field, char mark, text_t *item)
+static bool http_find_item(const char *field, char mark, text_t *item)
 {
     item->at = field + strspn(field, " ");
     item->end = item->at + strlen(item->at);
@@ -500,7 +500,7 @@ static bool find_item(const char *field, char mark, text_t *item)
 }
 
 /* Base64 (RFC 4648 §4). Bits behind the last byte must be 0: equal bytes have one spelling. */
-static bool decode(text_t text, uint8_t *bytes, size_t nbytes)
+static bool http_decode(text_t text, uint8_t *bytes, size_t nbytes)
 {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -532,11 +532,11 @@ bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
     text_t text;
 
     /* With its padding base64 has four characters for each three bytes that have begun. */
-    return find_item(field, ':', &text) && (size_t)(text.end - text.at) == (nbytes + 2) / 3 * 4
-           && decode(text, bytes, nbytes);
+    return http_find_item(field, ':', &text) && (size_t)(text.end - text.at) == (nbytes + 2) / 3 * 4
+           && http_decode(text, bytes, nbytes);
 }
 
-static bool is_printable(char c)
+static bool http_is_printable(char c)
 {
     return c >= 0x20 && c < 0x7f;
 }
@@ -545,7 +545,7 @@ bool el_structured_string(const char *field, char *text, size_t room)
 {
     size_t n = 0;
     text_t rest;
-    bool good = find_item(field, '"', &rest);
+    bool good = http_find_item(field, '"', &rest);
 
     while (good && rest.at < rest.end) {
         char c = *rest.at++;
@@ -554,7 +554,7 @@ bool el_structured_string(const char *field, char *text, size_t room)
             good = rest.at < rest.end && (*rest.at == '"' || *rest.at == '\\');
             c = good ? *rest.at++ : c;
         } else {
-            good = is_printable(c) && c != '"';
+            good = http_is_printable(c) && c != '"';
         }
         good = good && n + 1 < room;
         if (good) {
@@ -567,7 +567,7 @@ bool el_structured_string(const char *field, char *text, size_t room)
 
 bool el_structured_can_hold(const char *text)
 {
-    while (is_printable(*text)) {
+    while (http_is_printable(*text)) {
         text++;
     }
     return *text == '\0';
@@ -579,7 +579,7 @@ el_structured_writer_t el_structured_begin(char *text, size_t room)
     return (el_structured_writer_t){.text = text, .room = room};
 }
 
-static void put(el_structured_writer_t *writer, char c)
+static void http_put(el_structured_writer_t *writer, char c)
 {
     if (writer->len + 1 >= writer->room) {
         writer->short_of_room = true;
@@ -589,81 +589,81 @@ static void put(el_structured_writer_t *writer, char c)
     writer->text[writer->len] = '\0';
 }
 
-static void put_text(el_structured_writer_t *writer, const char *text)
+static void http_put_text(el_structured_writer_t *writer, const char *text)
 {
     for (; *text; text++) {
-        put(writer, *text);
+        http_put(writer, *text);
     }
 }
 
 /* A key and its `=`, behind `before`. */
-static void put_key(el_structured_writer_t *writer, const char *before, const char *key)
+static void http_put_key(el_structured_writer_t *writer, const char *before, const char *key)
 {
-    put_text(writer, before);
-    put_text(writer, key);
-    put(writer, '=');
+    http_put_text(writer, before);
+    http_put_text(writer, key);
+    http_put(writer, '=');
 }
 
 /* Between the members of a Dictionary. */
-static const char *comma(const el_structured_writer_t *writer)
+static const char *http_comma(const el_structured_writer_t *writer)
 {
     return writer->len > 0 ? ", " : "";
 }
 
-static void put_string(el_structured_writer_t *writer, const char *text, size_t len)
+static void http_put_string(el_structured_writer_t *writer, const char *text, size_t len)
 {
-    put(writer, '"');
+    http_put(writer, '"');
     for (size_t i = 0; i < len; i++) {
         if (text[i] == '"' || text[i] == '\\') {
-            put(writer, '\\');
+            http_put(writer, '\\');
         }
-        put(writer, is_printable(text[i]) ? text[i] : '?');
+        http_put(writer, http_is_printable(text[i]) ? text[i] : '?');
     }
-    put(writer, '"');
+    http_put(writer, '"');
 }
 
 void el_structured_add_string(el_structured_writer_t *writer, const char *key, const char *value)
 {
-    put_key(writer, comma(writer), key);
-    put_string(writer, value, strlen(value));
+    http_put_key(writer, http_comma(writer), key);
+    http_put_string(writer, value, strlen(value));
 }
 
 void el_structured_add_bare(el_structured_writer_t *writer, const char *key, const char *value)
 {
-    put_key(writer, comma(writer), key);
-    put_text(writer, value);
+    http_put_key(writer, http_comma(writer), key);
+    http_put_text(writer, value);
 }
 
 void el_structured_param_bare(el_structured_writer_t *writer, const char *key, const char *value)
 {
-    put_key(writer, "; ", key);
-    put_text(writer, value);
+    http_put_key(writer, "; ", key);
+    http_put_text(writer, value);
 }
 
 void el_structured_param_string(el_structured_writer_t *writer, const char *key,
                                 const char *value)
 {
-    put_key(writer, "; ", key);
-    put_string(writer, value, strlen(value));
+    http_put_key(writer, "; ", key);
+    http_put_string(writer, value, strlen(value));
 }
 
 void el_structured_add_words(el_structured_writer_t *writer, const char *key, const char *words)
 {
     bool first = true;
 
-    put_key(writer, comma(writer), key);
-    put(writer, '(');
+    http_put_key(writer, http_comma(writer), key);
+    http_put(writer, '(');
     for (words += strspn(words, " "); *words; words += strspn(words, " ")) {
         size_t len = strcspn(words, " ");
 
         if (!first) {
-            put(writer, ' ');
+            http_put(writer, ' ');
         }
-        put_string(writer, words, len);
+        http_put_string(writer, words, len);
         words += len;
         first = false;
     }
-    put(writer, ')');
+    http_put(writer, ')');
 }
 
 /* The longest duration that is told from others (RFC 9111 §1.2.2). */
@@ -680,7 +680,7 @@ typedef struct {
  * Takes the next directive off the field, and what else there is before the next comma. False at
  * the field's end.
  */
-static bool next_directive(const char **field, directive_t *directive)
+static bool http_next_directive(const char **field, directive_t *directive)
 {
     const char *at = *field + strspn(*field, " \t,");
 
@@ -701,12 +701,12 @@ static bool next_directive(const char **field, directive_t *directive)
     return directive->name_len > 0 || **field;
 }
 
-static bool is_named(const directive_t *directive, const char *name)
+static bool http_is_named(const directive_t *directive, const char *name)
 {
     return el_text_is(directive->name, directive->name_len, name);
 }
 
-static uint64_t seconds_of(const directive_t *directive)
+static uint64_t http_seconds_of(const directive_t *directive)
 {
     const char *at = directive->value;
     const char *end = at ? at + directive->value_len : NULL;
@@ -723,12 +723,12 @@ el_cache_control_t el_cache_control_parse(const char *field)
     el_cache_control_t control = {0};
     directive_t directive;
 
-    while (next_directive(&field, &directive)) {
-        control.no_store |= is_named(&directive, "no-store");
-        control.no_cache |= is_named(&directive, "no-cache");
-        control.only_mine |= is_named(&directive, "private");
-        if (is_named(&directive, "max-age")) {
-            uint64_t seconds = seconds_of(&directive);
+    while (http_next_directive(&field, &directive)) {
+        control.no_store |= http_is_named(&directive, "no-store");
+        control.no_cache |= http_is_named(&directive, "no-cache");
+        control.only_mine |= http_is_named(&directive, "private");
+        if (http_is_named(&directive, "max-age")) {
+            uint64_t seconds = http_seconds_of(&directive);
             bool shorter = !control.has_max_age || seconds < control.max_age;
 
             control.max_age = shorter ? seconds : control.max_age;

@@ -62,21 +62,21 @@ unsigned el_ladder_start(const el_range_t *ranges)
 }
 
 /* Whether `a` comes before `b`: it takes less time, or as much for fewer bytes. */
-static bool is_before(const el_rung_t *a, const el_rung_t *b)
+static bool ladder_is_before(const el_rung_t *a, const el_rung_t *b)
 {
     return a->cost.nsec != b->cost.nsec ? a->cost.nsec < b->cost.nsec
                                         : a->cost.size < b->cost.size;
 }
 
 /* What a byte costs, in nanoseconds, that `b` saves over `a`; `b` makes fewer. */
-static double price_between(const el_rung_t *a, const el_rung_t *b)
+static double ladder_price_between(const el_rung_t *a, const el_rung_t *b)
 {
     double saved = ((double)a->cost.size - (double)b->cost.size) / 10000 * 1024;
 
     return ((double)b->cost.nsec - (double)a->cost.nsec) / saved;
 }
 
-static bool is_within(const el_rung_t *rung, const el_rung_t *most)
+static bool ladder_is_within(const el_rung_t *rung, const el_rung_t *most)
 {
     return rung->cost.size <= most->cost.size
            || (rung->coding == most->coding && rung->level >= most->level);
@@ -89,7 +89,7 @@ size_t el_ladder_bound(el_rung_t *rungs, size_t count, el_rung_t most)
 
     for (size_t i = 0; i < count; i++) {
         fewest = rungs[i].cost.size < fewest.cost.size ? rungs[i] : fewest;
-        if (is_within(&rungs[i], &most)) {
+        if (ladder_is_within(&rungs[i], &most)) {
             rungs[left++] = rungs[i];
         }
     }
@@ -108,7 +108,7 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
         el_rung_t rung = rungs[i];
         size_t at = i;
 
-        for (; at > 0 && is_before(&rung, &rungs[at - 1]); at--) {
+        for (; at > 0 && ladder_is_before(&rung, &rungs[at - 1]); at--) {
             rungs[at] = rungs[at - 1];
         }
         rungs[at] = rung;
@@ -121,8 +121,8 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
         }
         /* Prices have to rise: a rung after which bytes get cheaper is not worth standing on. */
         while (left > 1
-               && price_between(&rungs[left - 2], &rungs[left - 1])
-                      >= price_between(&rungs[left - 1], &rung)) {
+               && ladder_price_between(&rungs[left - 2], &rungs[left - 1])
+                      >= ladder_price_between(&rungs[left - 1], &rung)) {
             left--;
         }
         rungs[left++] = rung;
@@ -134,7 +134,7 @@ const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, double pri
 {
     size_t at = 0;
 
-    while (at + 1 < count && price_between(&rungs[at], &rungs[at + 1]) <= price) {
+    while (at + 1 < count && ladder_price_between(&rungs[at], &rungs[at + 1]) <= price) {
         at++;
     }
     return &rungs[at];
@@ -151,8 +151,8 @@ double el_ladder_price(const el_rung_t *rungs, size_t count, unsigned position, 
     if (position == 0 || count == 1) {
         return 0;
     }
-    first = price_between(&rungs[0], &rungs[1]) / slowness;
-    last = price_between(&rungs[count - 2], &rungs[count - 1]) / slowness;
+    first = ladder_price_between(&rungs[0], &rungs[1]) / slowness;
+    last = ladder_price_between(&rungs[count - 2], &rungs[count - 1]) / slowness;
     low = first > PRICE_HIGH ? first : PRICE_LOW;
     high = last > PRICE_HIGH ? last : PRICE_HIGH;
     return low * pow(high / low, (double)position / top) * slowness;
@@ -177,7 +177,7 @@ const el_rung_t *el_ladder_within(const el_rung_t *rungs, const el_rung_t *rung,
 #define TRIAL_MOST 1.2
 
 /* A KB's CPU time, and its bytes at the price. */
-static double burden(el_cost_t cost, double price)
+static double ladder_burden(el_cost_t cost, double price)
 {
     return cost.nsec + price * cost.size / 10000 * 1024;
 }
@@ -185,13 +185,13 @@ static double burden(el_cost_t cost, double price)
 const el_rung_t *el_ladder_trial(const el_rung_t *rungs, const uint32_t *ages, size_t count,
                                  el_cost_t used, double price)
 {
-    double most = TRIAL_MOST * burden(used, price);
+    double most = TRIAL_MOST * ladder_burden(used, price);
     const el_rung_t *oldest = NULL;
     uint32_t age = EL_LADDER_TRIAL_AGE;
 
     for (size_t i = 0; i < count; i++) {
         if (ages[i] >= age && (!oldest || ages[i] > age)
-            && burden(rungs[i].cost, price) <= most) {
+            && ladder_burden(rungs[i].cost, price) <= most) {
             oldest = &rungs[i];
             age = ages[i];
         }

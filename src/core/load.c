@@ -19,12 +19,12 @@ typedef struct {
     bool whole; /* the newline was there: nothing is cut off */
 } row_t;
 
-static void skip_blanks(row_t *row)
+static void load_skip_blanks(row_t *row)
 {
     el_text_skip_space(&row->at, row->end);
 }
 
-static bool add(uint64_t *sum, uint64_t number)
+static bool load_add(uint64_t *sum, uint64_t number)
 {
     if (number > UINT64_MAX - *sum) {
         return false;
@@ -38,13 +38,13 @@ static bool add(uint64_t *sum, uint64_t number)
  * number that is none, or a row that was cut within the columns that count. Half a row would look
  * like a CPU whose counters fell, and rose again with the next sample.
  */
-static bool read_ticks(row_t *row, el_cpu_ticks_t *ticks)
+static bool load_read_ticks(row_t *row, el_cpu_ticks_t *ticks)
 {
     uint64_t column[COLUMNS] = {0};
     unsigned count = 0;
     el_cpu_ticks_t t;
 
-    for (skip_blanks(row); row->at < row->end && count < COLUMNS; skip_blanks(row)) {
+    for (load_skip_blanks(row); row->at < row->end && count < COLUMNS; load_skip_blanks(row)) {
         if (!el_text_number(&row->at, row->end, &column[count])) {
             return false;
         }
@@ -59,8 +59,9 @@ static bool read_ticks(row_t *row, el_cpu_ticks_t *ticks)
     t.busy = column[USER];
     t.idle = column[IDLE];
     t.iowait = column[IOWAIT];
-    if (!add(&t.busy, column[NICE]) || !add(&t.busy, column[SYSTEM]) || !add(&t.busy, column[IRQ])
-        || !add(&t.busy, column[SOFTIRQ]) || !add(&t.busy, column[STEAL])) {
+    if (!load_add(&t.busy, column[NICE]) || !load_add(&t.busy, column[SYSTEM])
+        || !load_add(&t.busy, column[IRQ])
+        || !load_add(&t.busy, column[SOFTIRQ]) || !load_add(&t.busy, column[STEAL])) {
         return false;
     }
     *ticks = t;
@@ -74,7 +75,7 @@ typedef struct {
     el_cpu_ticks_t all;
 } seen_t;
 
-static void read_row(row_t *row, el_load_sample_t *sample, seen_t *seen)
+static void load_read_row(row_t *row, el_load_sample_t *sample, seen_t *seen)
 {
     uint64_t number = 0;
     el_cpu_ticks_t ticks;
@@ -85,7 +86,7 @@ static void read_row(row_t *row, el_load_sample_t *sample, seen_t *seen)
     row->at += 3;
     if (el_text_is_space(*row->at)) {
         if (!seen->total) {
-            seen->total = read_ticks(row, &seen->all);
+            seen->total = load_read_ticks(row, &seen->all);
         }
         return;
     }
@@ -94,7 +95,7 @@ static void read_row(row_t *row, el_load_sample_t *sample, seen_t *seen)
     }
     seen->numbered = true;
     if (!el_text_number(&row->at, row->end, &number) || number >= EL_LOAD_CPUS
-        || row->at == row->end || !el_text_is_space(*row->at) || !read_ticks(row, &ticks)) {
+        || row->at == row->end || !el_text_is_space(*row->at) || !load_read_ticks(row, &ticks)) {
         return;
     }
     sample->cpu[number] = ticks;
@@ -116,7 +117,7 @@ bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample)
         row_t row = {at, newline != NULL ? newline : end, newline != NULL};
 
         at = newline != NULL ? newline + 1 : end;
-        read_row(&row, sample, &seen);
+        load_read_row(&row, sample, &seen);
     }
     if (seen.total && !seen.numbered) {
         sample->summed = true;
@@ -126,22 +127,22 @@ bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample)
     return sample->count > 0;
 }
 
-static bool is_in(const el_cpuset_t *set, unsigned cpu)
+static bool load_is_in(const el_cpuset_t *set, unsigned cpu)
 {
     return (set->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
 }
 
 /* Whether a row counts: it is in both samples and in the mask. The `cpu` row is for all. */
-static bool counts(const el_load_sample_t *before, const el_load_sample_t *after,
-                   const el_cpuset_t *mask, unsigned cpu)
+static bool load_counts(const el_load_sample_t *before, const el_load_sample_t *after,
+                        const el_cpuset_t *mask, unsigned cpu)
 {
     return after->summed
-           || (is_in(&before->present, cpu) && is_in(&after->present, cpu)
-               && (mask == NULL || is_in(mask, cpu)));
+           || (load_is_in(&before->present, cpu) && load_is_in(&after->present, cpu)
+               && (mask == NULL || load_is_in(mask, cpu)));
 }
 
 /* A sum over many CPUs can pass 64 bits where the text is nonsense; a double loses precision. */
-static double moved(uint64_t before, uint64_t after)
+static double load_moved(uint64_t before, uint64_t after)
 {
     return after > before ? (double)(after - before) : 0.0;
 }
@@ -153,7 +154,7 @@ static double moved(uint64_t before, uint64_t after)
  * The ticks that a CPU rested. The two counters together: where a task that waits is woken by
  * another CPU, a tickless kernel takes what it waited from iowait and gives it to idle.
  */
-static double rest_of(const el_cpu_ticks_t *before, const el_cpu_ticks_t *after)
+static double load_rest_of(const el_cpu_ticks_t *before, const el_cpu_ticks_t *after)
 {
     return (double)after->idle - (double)before->idle
            + ((double)after->iowait - (double)before->iowait);
@@ -163,7 +164,7 @@ static double rest_of(const el_cpu_ticks_t *before, const el_cpu_ticks_t *after)
  * Whether what CPUs rested, and what was counted of them in all, fits `passed` ticks: what was made
  * up, or is not of this machine, need not.
  */
-static bool fits(double rested, double counted, double passed, unsigned cpus)
+static bool load_fits(double rested, double counted, double passed, unsigned cpus)
 {
     return rested <= passed + ROUNDING * cpus && counted <= 2 * (passed + ROUNDING * cpus);
 }
@@ -183,21 +184,21 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
         const el_cpu_ticks_t *b = &before->cpu[i];
         const el_cpu_ticks_t *a = &after->cpu[i];
 
-        if (!counts(before, after, mask, i)) {
+        if (!load_counts(before, after, mask, i)) {
             continue;
         }
         cpus++;
-        exact += rest_of(b, a);
+        exact += load_rest_of(b, a);
         /* A CPU that was taken away and given back begins anew. */
-        clocked = clocked && rest_of(b, a) >= -ROUNDING;
-        worked += moved(b->busy, a->busy);
-        rested += moved(b->idle, a->idle) + moved(b->iowait, a->iowait);
+        clocked = clocked && load_rest_of(b, a) >= -ROUNDING;
+        worked += load_moved(b->busy, a->busy);
+        rested += load_moved(b->idle, a->idle) + load_moved(b->iowait, a->iowait);
     }
     if (worked + rested <= 0) {
         return false;
     }
     passed = ticks * cpus;
-    if (clocked && fits(exact, worked + exact, passed, cpus)) {
+    if (clocked && load_fits(exact, worked + exact, passed, cpus)) {
         *busy = fmin(1, fmax(0, 1 - exact / passed));
     } else {
         *busy = worked / (worked + rested);
@@ -219,7 +220,7 @@ const char *el_load_kind_word(el_load_kind_t kind)
     return words[kind];
 }
 
-static bool is_limited(const el_machine_facts_t *facts)
+static bool load_is_limited(const el_machine_facts_t *facts)
 {
     return facts->cgroups > 0 && facts->limit > 0
            && (facts->cpus == 0 || facts->limit < facts->cpus - LIMIT_SLACK);
@@ -227,7 +228,7 @@ static bool is_limited(const el_machine_facts_t *facts)
 
 el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t *facts)
 {
-    bool limited = is_limited(facts);
+    bool limited = load_is_limited(facts);
     double cpus = limited && kind != EL_LOAD_STAT ? facts->limit : facts->cpus;
 
     return (el_load_signals_t){
@@ -239,7 +240,7 @@ el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t 
 }
 
 /* Why not the group. */
-static const char *reason(el_load_kind_t kind, const el_machine_facts_t *facts)
+static const char *load_reason(el_load_kind_t kind, const el_machine_facts_t *facts)
 {
     return kind == EL_LOAD_STAT     ? "as configured"
            : kind == EL_LOAD_CGROUP ? "no control group has its CPU time"
@@ -254,8 +255,8 @@ void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, 
     el_load_signals_t signals = el_load_signals(kind, facts);
 
     if (!signals.cgroup) {
-        snprintf(text, size, "stat (%s)", reason(kind, facts));
-    } else if (is_limited(facts)) {
+        snprintf(text, size, "stat (%s)", load_reason(kind, facts));
+    } else if (load_is_limited(facts)) {
         snprintf(text, size, "cgroup (v%u, limit of %.2f CPUs)", facts->cgroups, facts->limit);
     } else {
         snprintf(text, size, "cgroup (v%u, as configured; no limit, so of %u CPUs)",
@@ -263,34 +264,34 @@ void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, 
     }
 }
 
-static double elapsed(const el_reading_t *before, const el_reading_t *after)
+static double load_elapsed(const el_reading_t *before, const el_reading_t *after)
 {
     return after->at_usec > before->at_usec ? (double)(after->at_usec - before->at_usec) : 0;
 }
 
 double el_reading_seconds(const el_reading_t *before, const el_reading_t *after)
 {
-    return before->at_usec > 0 ? elapsed(before, after) / 1e6 : 0;
+    return before->at_usec > 0 ? load_elapsed(before, after) / 1e6 : 0;
 }
 
 double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
                            const el_reading_t *after)
 {
-    return before->at_usec > 0 ? elapsed(before, after) * signals->cpus : 0;
+    return before->at_usec > 0 ? load_elapsed(before, after) * signals->cpus : 0;
 }
 
-static bool by_stat(const el_load_signals_t *signals, const el_cpuset_t *mask,
-                    const el_reading_t *before, const el_reading_t *after, double *busy)
+static bool load_by_stat(const el_load_signals_t *signals, const el_cpuset_t *mask,
+                         const el_reading_t *before, const el_reading_t *after, double *busy)
 {
     double ticks = signals->tick_usec > 0 && before->at_usec > 0
-                       ? elapsed(before, after) / signals->tick_usec : 0;
+                       ? load_elapsed(before, after) / signals->tick_usec : 0;
 
     return before->has_stat && after->has_stat
            && el_load_busy(&before->stat, &after->stat, mask, ticks, busy);
 }
 
-static bool by_cgroup(const el_load_signals_t *signals, const el_reading_t *before,
-                      const el_reading_t *after, double *busy)
+static bool load_by_cgroup(const el_load_signals_t *signals, const el_reading_t *before,
+                           const el_reading_t *after, double *busy)
 {
     double capacity = el_reading_capacity(signals, before, after);
 
@@ -307,8 +308,8 @@ bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
 {
     double load;
 
-    if (!(signals->cgroup ? by_cgroup(signals, before, after, &load)
-                          : by_stat(signals, mask, before, after, &load))) {
+    if (!(signals->cgroup ? load_by_cgroup(signals, before, after, &load)
+                          : load_by_stat(signals, mask, before, after, &load))) {
         return false;
     }
     *busy = load > 1 ? 1 : load;

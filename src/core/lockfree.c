@@ -6,13 +6,13 @@
 #include <string.h>
 
 /* A checksum of 0 is that of zeroed memory, and of no structure. */
-static uint64_t finished(uint64_t sum)
+static uint64_t lockfree_finished(uint64_t sum)
 {
     return sum ? sum : 1;
 }
 
 /* Bytes in the next word, of those that are left. */
-static size_t part(size_t left)
+static size_t lockfree_part(size_t left)
 {
     return left < sizeof(uint64_t) ? left : sizeof(uint64_t);
 }
@@ -29,11 +29,11 @@ void el_snapshot_write(_Atomic uint64_t *words, _Atomic uint64_t *checksum, cons
     for (size_t at = 0; at < nbytes; at += sizeof(uint64_t)) {
         uint64_t word = 0;
 
-        memcpy(&word, (const char *)data + at, part(nbytes - at));
+        memcpy(&word, (const char *)data + at, lockfree_part(nbytes - at));
         atomic_store_explicit(words++, word, memory_order_relaxed);
         sum = el_hash_mix(sum, word);
     }
-    atomic_store_explicit(checksum, finished(sum), memory_order_release);
+    atomic_store_explicit(checksum, lockfree_finished(sum), memory_order_release);
 }
 
 bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *checksum, void *data,
@@ -45,10 +45,10 @@ bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *che
     for (size_t at = 0; at < nbytes; at += sizeof(uint64_t)) {
         uint64_t word = atomic_load_explicit(words++, memory_order_relaxed);
 
-        memcpy((char *)data + at, &word, part(nbytes - at));
+        memcpy((char *)data + at, &word, lockfree_part(nbytes - at));
         sum = el_hash_mix(sum, word);
     }
-    if (finished(sum) != expected) {
+    if (lockfree_finished(sum) != expected) {
         memset(data, 0, nbytes);
         return false;
     }
@@ -63,7 +63,7 @@ void el_snapshot_clear(_Atomic uint64_t *checksum)
 #define BEING_CLEARED UINT32_MAX
 
 /* Only one of those who find the holder with `pid` clears it. */
-static void clear_holder(el_in_flight_t *held, el_holder_t *holder, uint32_t pid)
+static void lockfree_clear_holder(el_in_flight_t *held, el_holder_t *holder, uint32_t pid)
 {
     if (atomic_compare_exchange_strong(&holder->pid, &pid, BEING_CLEARED)) {
         atomic_fetch_sub(&held->nbytes, atomic_exchange(&holder->nbytes, 0));
@@ -74,7 +74,7 @@ static void clear_holder(el_in_flight_t *held, el_holder_t *holder, uint32_t pid
 el_holder_t *el_in_flight_enter(el_in_flight_t *held, uint32_t pid)
 {
     for (size_t i = 0; i < EL_IN_FLIGHT_PROCESSES; i++) {
-        clear_holder(held, &held->holder[i], pid);
+        lockfree_clear_holder(held, &held->holder[i], pid);
     }
     for (size_t i = 0; i < EL_IN_FLIGHT_PROCESSES; i++) {
         uint32_t nobody = 0;
@@ -117,7 +117,7 @@ void el_in_flight_forget(el_in_flight_t *held, bool (*is_alive)(uint32_t pid))
         uint32_t pid = atomic_load(&held->holder[i].pid);
 
         if (pid != 0 && pid != BEING_CLEARED && !is_alive(pid)) {
-            clear_holder(held, &held->holder[i], pid);
+            lockfree_clear_holder(held, &held->holder[i], pid);
         }
     }
 }
@@ -136,14 +136,14 @@ uint64_t el_in_flight_nbytes(const el_in_flight_t *held)
 /* The longest pause is reached by then; there is nothing to count beyond it. */
 #define COUNT_MOST 16
 
-static uint64_t length_of(uint64_t count)
+static uint64_t lockfree_length_of(uint64_t count)
 {
     uint64_t length = EL_PAUSE_FIRST << (count - 1);
 
     return length < EL_PAUSE_MOST ? length : EL_PAUSE_MOST;
 }
 
-static uint64_t word_of(uint64_t count, uint64_t end)
+static uint64_t lockfree_word_of(uint64_t count, uint64_t end)
 {
     return end << COUNT_BITS | count;
 }
@@ -162,7 +162,7 @@ el_pause_state_t el_pause_at(el_pause_t *pause, uint64_t now, el_pause_ticket_t 
     }
     count = word & COUNT_MASK;
     count += count < COUNT_MOST;
-    trial = word_of(count, now + length_of(count));
+    trial = lockfree_word_of(count, now + lockfree_length_of(count));
     if (!atomic_compare_exchange_strong(&pause->word, &word, trial)) {
         return EL_PAUSE_ON;
     }
@@ -174,9 +174,10 @@ uint64_t el_pause_failed(el_pause_t *pause, el_pause_ticket_t ticket, uint64_t n
 {
     /* A trial has counted already, in case that nothing is ever heard of it. */
     uint64_t count = ticket ? ticket & COUNT_MASK : 1;
-    uint64_t length = length_of(count);
+    uint64_t length = lockfree_length_of(count);
 
-    return atomic_compare_exchange_strong(&pause->word, &ticket, word_of(count, now + length))
+    return atomic_compare_exchange_strong(&pause->word, &ticket,
+                                          lockfree_word_of(count, now + length))
                ? length
                : 0;
 }

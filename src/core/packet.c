@@ -17,7 +17,7 @@ size_t el_packet_min_size(const el_packet_t *packet)
 #define DRAW 4
 
 /* 0 … `most`; by 32 bits, so that none of a few thousand is likelier by more than a millionth. */
-static size_t draw(const uint8_t *random, size_t most)
+static size_t packet_draw(const uint8_t *random, size_t most)
 {
     uint64_t bits = 0;
 
@@ -30,7 +30,7 @@ static size_t draw(const uint8_t *random, size_t most)
 size_t el_padding_make(const uint8_t *random, size_t most, char *text)
 {
     static const char characters[] = {'X', 'Z', '&', '*'};
-    size_t len = draw(random, most / 2) + draw(random + DRAW, most - most / 2);
+    size_t len = packet_draw(random, most / 2) + packet_draw(random + DRAW, most - most / 2);
 
     random += 2 * DRAW;
     for (size_t i = 0; i < len; i++) {

@@ -38,7 +38,7 @@ const char *el_position_text(el_position_verdict_t verdict)
  * CRC-32 as in gzip, ZIP and PNG (RFC 1952 §8): every language has it. Bit by bit, since 60 bytes
  * are not worth a table.
  */
-static uint32_t checksum(const uint8_t *bytes, size_t len)
+static uint32_t position_checksum(const uint8_t *bytes, size_t len)
 {
     uint32_t crc = 0xffffffffu;
 
@@ -64,10 +64,10 @@ void el_position_encode(const el_position_t *position, uint8_t *bytes)
                                           | (position->locked ? FLAG_LOCKED : 0));
     el_bytes_put(bytes + AT_SAMPLES, 8, position->samples);
     el_bytes_put(bytes + AT_PID, 4, position->pid);
-    el_bytes_put(bytes + AT_CHECKSUM, 4, checksum(bytes, AT_CHECKSUM));
+    el_bytes_put(bytes + AT_CHECKSUM, 4, position_checksum(bytes, AT_CHECKSUM));
 }
 
-static bool is_sound(const el_position_t *position)
+static bool position_is_sound(const el_position_t *position)
 {
     el_control_state_t control = position->control;
 
@@ -77,7 +77,7 @@ static bool is_sound(const el_position_t *position)
 }
 
 /* Ahead of now by more than an interval: clocks of two boots. */
-static bool is_stale(const el_position_t *position, uint64_t now_usec)
+static bool position_is_stale(const el_position_t *position, uint64_t now_usec)
 {
     uint64_t interval = (uint64_t)position->interval_msec * 1000;
 
@@ -110,13 +110,14 @@ el_position_verdict_t el_position_decode(const uint8_t *bytes, size_t len, uint6
         .stopped = (el_bytes_get(bytes + AT_FLAGS, 4) & FLAG_STOPPED) != 0,
         .locked = (el_bytes_get(bytes + AT_FLAGS, 4) & FLAG_LOCKED) != 0,
     };
-    if (el_bytes_get(bytes + AT_CHECKSUM, 4) != checksum(bytes, AT_CHECKSUM) || !is_sound(&got)) {
+    if (el_bytes_get(bytes + AT_CHECKSUM, 4) != position_checksum(bytes, AT_CHECKSUM)
+        || !position_is_sound(&got)) {
         return EL_POSITION_DAMAGED;
     }
     *position = got;
     return got.stopped                 ? EL_POSITION_STOPPED
-           : is_stale(&got, now_usec) ? EL_POSITION_STALE
-                                       : EL_POSITION_GOOD;
+           : position_is_stale(&got, now_usec) ? EL_POSITION_STALE
+                                                : EL_POSITION_GOOD;
 }
 
 el_control_state_t el_position_scale(el_control_state_t control, unsigned top)

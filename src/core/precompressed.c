@@ -26,7 +26,7 @@ typedef struct {
 } zstd_walk_t;
 
 /* The next bytes, 4 or fewer, as a number. False if they are not at hand. */
-static bool zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number)
+static bool precompressed_zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number)
 {
     const el_precompressed_t *file = walk->file;
 
@@ -41,7 +41,7 @@ static bool zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number)
 }
 
 /* A walk has to stop here: the rest is not at hand, or missing. */
-static el_precompressed_fault_t zstd_stop(const zstd_walk_t *walk)
+static el_precompressed_fault_t precompressed_zstd_stop(const zstd_walk_t *walk)
 {
     return walk->open ? GOOD : EL_PRECOMPRESSED_CODING;
 }
@@ -50,7 +50,7 @@ static el_precompressed_fault_t zstd_stop(const zstd_walk_t *walk)
  * The header behind the magic (§3.1.1.1). One with a dictionary's number needs that dictionary,
  * which no browser has.
  */
-static el_precompressed_fault_t zstd_head(zstd_walk_t *walk, bool *checksum)
+static el_precompressed_fault_t precompressed_zstd_head(zstd_walk_t *walk, bool *checksum)
 {
     static const uint8_t of_dictionary[] = {0, 1, 2, 4}, of_size[] = {0, 2, 4, 8};
     uint32_t flags, exponent = 0, dictionary = 0, low = 0, high = 0;
@@ -58,17 +58,17 @@ static el_precompressed_fault_t zstd_head(zstd_walk_t *walk, bool *checksum)
     uint64_t size, window;
     bool single;
 
-    if (!zstd_take(walk, 1, &flags)) {
-        return zstd_stop(walk);
+    if (!precompressed_zstd_take(walk, 1, &flags)) {
+        return precompressed_zstd_stop(walk);
     }
     single = flags & 0x20;
     *checksum = flags & 4;
     size_bytes = flags >> 6 == 0 && single ? 1 : of_size[flags >> 6];
-    if ((!single && !zstd_take(walk, 1, &exponent))
-        || !zstd_take(walk, of_dictionary[flags & 3], &dictionary)
-        || !zstd_take(walk, size_bytes > 4 ? 4 : size_bytes, &low)
-        || !zstd_take(walk, size_bytes > 4 ? 4 : 0, &high)) {
-        return zstd_stop(walk);
+    if ((!single && !precompressed_zstd_take(walk, 1, &exponent))
+        || !precompressed_zstd_take(walk, of_dictionary[flags & 3], &dictionary)
+        || !precompressed_zstd_take(walk, size_bytes > 4 ? 4 : size_bytes, &low)
+        || !precompressed_zstd_take(walk, size_bytes > 4 ? 4 : 0, &high)) {
+        return precompressed_zstd_stop(walk);
     }
     size = (low | (uint64_t)high << 32) + (size_bytes == 2 ? 256 : 0);
     window = (UINT64_C(1) << (10 + (exponent >> 3))) / 8 * (8 + (exponent & 7));
@@ -87,15 +87,15 @@ static el_precompressed_fault_t zstd_head(zstd_walk_t *walk, bool *checksum)
 }
 
 /* A frame behind its magic, to its end where that is at hand. */
-static el_precompressed_fault_t zstd_frame(zstd_walk_t *walk)
+static el_precompressed_fault_t precompressed_zstd_frame(zstd_walk_t *walk)
 {
     bool checksum = false;
     uint32_t block = 0, ignored;
-    el_precompressed_fault_t fault = zstd_head(walk, &checksum);
+    el_precompressed_fault_t fault = precompressed_zstd_head(walk, &checksum);
 
     while (fault == GOOD && !walk->open && !(block & 1)) {
-        if (!zstd_take(walk, 3, &block)) {
-            return zstd_stop(walk);
+        if (!precompressed_zstd_take(walk, 3, &block)) {
+            return precompressed_zstd_stop(walk);
         }
         if ((block >> 1 & 3) == 3) {
             return EL_PRECOMPRESSED_CODING;
@@ -105,13 +105,13 @@ static el_precompressed_fault_t zstd_frame(zstd_walk_t *walk)
             return EL_PRECOMPRESSED_CODING;
         }
     }
-    if (fault == GOOD && !walk->open && checksum && !zstd_take(walk, 4, &ignored)) {
-        return zstd_stop(walk);
+    if (fault == GOOD && !walk->open && checksum && !precompressed_zstd_take(walk, 4, &ignored)) {
+        return precompressed_zstd_stop(walk);
     }
     return fault;
 }
 
-static el_precompressed_fault_t judge_zstd(const el_precompressed_t *file)
+static el_precompressed_fault_t precompressed_judge_zstd(const el_precompressed_t *file)
 {
     zstd_walk_t walk = {.file = file};
     el_precompressed_fault_t fault = GOOD;
@@ -119,14 +119,14 @@ static el_precompressed_fault_t judge_zstd(const el_precompressed_t *file)
     while (fault == GOOD && !walk.open && walk.at < file->size) {
         uint32_t magic, skipped;
 
-        if (!zstd_take(&walk, 4, &magic)) {
-            fault = zstd_stop(&walk);
+        if (!precompressed_zstd_take(&walk, 4, &magic)) {
+            fault = precompressed_zstd_stop(&walk);
         } else if (magic == ZSTD_MAGIC) {
-            fault = zstd_frame(&walk);
+            fault = precompressed_zstd_frame(&walk);
         } else if ((magic & ~UINT32_C(15)) != ZSTD_SKIPPABLE) {
             fault = EL_PRECOMPRESSED_CODING;
-        } else if (!zstd_take(&walk, 4, &skipped)) {
-            fault = zstd_stop(&walk);
+        } else if (!precompressed_zstd_take(&walk, 4, &skipped)) {
+            fault = precompressed_zstd_stop(&walk);
         } else if (skipped > file->size - walk.at) {
             fault = EL_PRECOMPRESSED_CODING;
         } else {
@@ -170,7 +170,7 @@ el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
         }
         return file->size == 1 && file->original > 0 ? EL_PRECOMPRESSED_SIZE : GOOD;
     case EL_ZSTD:
-        return judge_zstd(file);
+        return precompressed_judge_zstd(file);
     default:
         return GOOD;
     }
@@ -182,7 +182,7 @@ el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
 #define VERDICT_BITS UINT64_C(15)
 _Static_assert(EL_PRECOMPRESSED_FAULTS_COUNT < 15, "a verdict has room, and none is a zero word");
 
-static uint64_t hash_of(const el_precompressed_id_t *id)
+static uint64_t precompressed_hash_of(const el_precompressed_id_t *id)
 {
     uint64_t words[sizeof(*id) / sizeof(uint64_t)], hash = EL_HASH_START;
 
@@ -196,7 +196,7 @@ static uint64_t hash_of(const el_precompressed_id_t *id)
 #define PLACES (sizeof((el_precompressed_verdicts_t){0}.verdict) / sizeof(_Atomic uint64_t))
 
 /* The bits below the place are the verdict's. */
-static size_t place_of(uint64_t hash)
+static size_t precompressed_place_of(uint64_t hash)
 {
     return (hash >> 4) % PLACES;
 }
@@ -204,8 +204,9 @@ static size_t place_of(uint64_t hash)
 bool el_precompressed_recall(const el_precompressed_verdicts_t *verdicts,
                              const el_precompressed_id_t *id, el_precompressed_fault_t *verdict)
 {
-    uint64_t hash = hash_of(id);
-    uint64_t word = atomic_load_explicit(&verdicts->verdict[place_of(hash)], memory_order_relaxed);
+    uint64_t hash = precompressed_hash_of(id);
+    uint64_t word = atomic_load_explicit(&verdicts->verdict[precompressed_place_of(hash)],
+                                         memory_order_relaxed);
 
     if (word == 0 || ((word ^ hash) & ~VERDICT_BITS) != 0) {
         return false;
@@ -217,15 +218,15 @@ bool el_precompressed_recall(const el_precompressed_verdicts_t *verdicts,
 void el_precompressed_remember(el_precompressed_verdicts_t *verdicts,
                                const el_precompressed_id_t *id, el_precompressed_fault_t verdict)
 {
-    uint64_t hash = hash_of(id);
+    uint64_t hash = precompressed_hash_of(id);
 
-    atomic_store_explicit(&verdicts->verdict[place_of(hash)],
+    atomic_store_explicit(&verdicts->verdict[precompressed_place_of(hash)],
                           (hash & ~VERDICT_BITS) | ((uint64_t)verdict + 1), memory_order_relaxed);
 }
 
 bool el_precompressed_name(el_precompressed_verdicts_t *verdicts, const el_precompressed_id_t *id)
 {
-    uint64_t hash = hash_of(id), bit = UINT64_C(1) << (hash >> 4) % 64;
+    uint64_t hash = precompressed_hash_of(id), bit = UINT64_C(1) << (hash >> 4) % 64;
     size_t place = (hash >> 10) % (sizeof(verdicts->named) / sizeof(verdicts->named[0]));
 
     return !(atomic_fetch_or_explicit(&verdicts->named[place], bit, memory_order_relaxed) & bit);

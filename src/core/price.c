@@ -30,7 +30,7 @@ typedef struct {
 } rest_t;
 
 /* The next word, without the blanks around it; empty at the end. */
-static rest_t next_word(rest_t *rest)
+static rest_t price_next_word(rest_t *rest)
 {
     rest_t word;
 
@@ -43,13 +43,13 @@ static rest_t next_word(rest_t *rest)
     return word;
 }
 
-static bool is_word(rest_t word, const char *text)
+static bool price_is_word(rest_t word, const char *text)
 {
     return el_text_is(word.at, (size_t)(word.end - word.at), text);
 }
 
 /* Digits with at most one point, into `number`; moves `word` behind them. */
-static bool take_number(rest_t *word, double *number)
+static bool price_take_number(rest_t *word, double *number)
 {
     double value = 0, unit = 1;
     unsigned digits = 0;
@@ -74,7 +74,7 @@ static bool take_number(rest_t *word, double *number)
 }
 
 /* A rate in bits a second, above 0. */
-static bool take_rate(rest_t word, double *rate)
+static bool price_take_rate(rest_t word, double *rate)
 {
     static const struct {
         const char *name;
@@ -82,11 +82,11 @@ static bool take_rate(rest_t word, double *rate)
     } units[] = {{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}};
     double number;
 
-    if (!take_number(&word, &number) || number <= 0) {
+    if (!price_take_number(&word, &number) || number <= 0) {
         return false;
     }
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (is_word(word, units[i].name)) {
+        if (price_is_word(word, units[i].name)) {
             *rate = number * units[i].factor;
             return true;
         }
@@ -94,20 +94,21 @@ static bool take_rate(rest_t word, double *rate)
     return false;
 }
 
-static bool parse_time(rest_t *rest, el_goal_t *goal)
+static bool price_parse_time(rest_t *rest, el_goal_t *goal)
 {
-    rest_t rate = next_word(rest), least;
+    rest_t rate = price_next_word(rest), least;
 
     *goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = RATE_DEFAULT, .least = RATE_LEAST,
-                        .most = RATE_MOST, .by_connection = is_word(rate, "auto")};
+                        .most = RATE_MOST, .by_connection = price_is_word(rate, "auto")};
     if (!goal->by_connection) {
-        return is_word(rate, "") || take_rate(rate, &goal->rate);
+        return price_is_word(rate, "") || price_take_rate(rate, &goal->rate);
     }
-    least = next_word(rest);
-    if (is_word(least, "")) {
+    least = price_next_word(rest);
+    if (price_is_word(least, "")) {
         return true;
     }
-    if (!take_rate(least, &goal->least) || !take_rate(next_word(rest), &goal->most)
+    if (!price_take_rate(least, &goal->least)
+        || !price_take_rate(price_next_word(rest), &goal->most)
         || goal->least > goal->most) {
         return false;
     }
@@ -115,14 +116,14 @@ static bool parse_time(rest_t *rest, el_goal_t *goal)
     return true;
 }
 
-static bool parse_cost(rest_t *rest, el_goal_t *goal)
+static bool price_parse_cost(rest_t *rest, el_goal_t *goal)
 {
-    rest_t cpu = next_word(rest);
-    rest_t egress = next_word(rest);
+    rest_t cpu = price_next_word(rest);
+    rest_t egress = price_next_word(rest);
     double per_core_hour, per_gbyte;
 
-    if (!take_number(&cpu, &per_core_hour) || !is_word(cpu, "/h")
-        || !take_number(&egress, &per_gbyte) || !is_word(egress, "/gb")
+    if (!price_take_number(&cpu, &per_core_hour) || !price_is_word(cpu, "/h")
+        || !price_take_number(&egress, &per_gbyte) || !price_is_word(egress, "/gb")
         || per_core_hour + per_gbyte <= 0) {
         return false;
     }
@@ -134,14 +135,15 @@ static bool parse_cost(rest_t *rest, el_goal_t *goal)
 bool el_goal_parse(const char *text, size_t len, el_goal_t *goal)
 {
     rest_t rest = {text, text + len};
-    rest_t kind = next_word(&rest);
+    rest_t kind = price_next_word(&rest);
     el_goal_t got = {.kind = EL_GOAL_CPU};
 
-    if (!is_word(kind, "cpu") && !(is_word(kind, "time") && parse_time(&rest, &got))
-        && !(is_word(kind, "cost") && parse_cost(&rest, &got))) {
+    if (!price_is_word(kind, "cpu")
+        && !(price_is_word(kind, "time") && price_parse_time(&rest, &got))
+        && !(price_is_word(kind, "cost") && price_parse_cost(&rest, &got))) {
         return false;
     }
-    if (!is_word(next_word(&rest), "")) {
+    if (!price_is_word(price_next_word(&rest), "")) {
         return false;
     }
     *goal = got;
@@ -203,7 +205,7 @@ double el_goal_worth(const el_goal_t *goal)
 #define FIRST_SAMPLES 5
 
 /* The delay of `cpus` CPUs, a whole number. */
-static double delay_of(double load, unsigned cpus)
+static double price_delay_of(double load, unsigned cpus)
 {
     double c = cpus;
     double a = load * c; /* offered load in CPUs: requests a second times the service time */
@@ -235,10 +237,10 @@ double el_price_delay(double load, double cpus)
     cpus = fmin(CPUS_MOST, fmax(1, cpus));
     part = modf(cpus, &whole);
     if (part == 0) {
-        return delay_of(load, (unsigned)whole);
+        return price_delay_of(load, (unsigned)whole);
     }
-    return (1 - part) * delay_of(load, (unsigned)whole)
-           + part * delay_of(load, (unsigned)whole + 1);
+    return (1 - part) * price_delay_of(load, (unsigned)whole)
+           + part * price_delay_of(load, (unsigned)whole + 1);
 }
 
 /*
@@ -246,7 +248,7 @@ double el_price_delay(double load, double cpus)
  * noise, a full CPU too where it is often busy: it takes two in a row, or one that is twice as far
  * off.
  */
-static double gain(el_price_memory_t *memory, double error, double seconds, bool full)
+static double price_gain(el_price_memory_t *memory, double error, double seconds, bool full)
 {
     double slow = 1 - exp(-seconds / SECONDS_SLOW);
     double fast = error > 0 ? FAST_UP : FAST_DOWN;
@@ -272,7 +274,7 @@ double el_price_follow(el_price_memory_t *memory, double busy, double cpus, doub
     }
     memory->samples++;
     error = busy - memory->load;
-    memory->load += error * gain(memory, error, seconds, full);
+    memory->load += error * price_gain(memory, error, seconds, full);
     memory->deviation += (1 - exp(-seconds / (2 * SECONDS_SLOW)))
                          * (fmin(fabs(error), DEVIATION_MOST) - memory->deviation);
     memory->deviation = fmax(DEVIATION_LEAST, memory->deviation);

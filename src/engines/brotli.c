@@ -58,7 +58,7 @@ typedef struct {
  * that is large enough, and no more than twice as large; otherwise a new one, in an empty place, or
  * in that of a free piece, which gives its memory back.
  */
-static void *acquire_memory(void *opaque, size_t nbytes)
+static void *brotli_acquire_memory(void *opaque, size_t nbytes)
 {
     brotli_context_t *context = opaque;
     piece_t *best = NULL, *empty = NULL, *unused = NULL;
@@ -88,7 +88,7 @@ static void *acquire_memory(void *opaque, size_t nbytes)
     return best->memory;
 }
 
-static void release_memory(void *opaque, void *memory)
+static void brotli_release_memory(void *opaque, void *memory)
 {
     brotli_context_t *context = opaque;
 
@@ -100,7 +100,7 @@ static void release_memory(void *opaque, void *memory)
 }
 
 /* After a jump: the encoder is in no state to be called, not even to be destroyed. */
-static void abandon(brotli_context_t *context)
+static void brotli_abandon(brotli_context_t *context)
 {
     context->encoder = NULL;
     for (piece_t *p = context->piece; p < context->piece + PIECES; p++) {
@@ -120,7 +120,7 @@ static const char *brotli_version(void)
     return text;
 }
 
-static bool set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
+static bool brotli_set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
 {
     int window_bits = setup->window_bits ? setup->window_bits : WINDOW_BITS;
     /* The hint is 32 bits wide; anything that large is only "large" to the encoder. */
@@ -156,14 +156,15 @@ static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
     context->filled = context->taken = 0;
     context->encoder = NULL;
     if (setjmp(context->escape)) {
-        abandon(context);
+        brotli_abandon(context);
         return false;
     }
-    context->encoder = BrotliEncoderCreateInstance(acquire_memory, release_memory, context);
-    return context->encoder && set_parameters(context->encoder, setup);
+    context->encoder = BrotliEncoderCreateInstance(brotli_acquire_memory, brotli_release_memory,
+                                                   context);
+    return context->encoder && brotli_set_parameters(context->encoder, setup);
 }
 
-static el_step_t encode(brotli_context_t *context, el_op_t op, el_span_t *span)
+static el_step_t brotli_encode_(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
     static const BrotliEncoderOperation operation[] = {
         [EL_RUN] = BROTLI_OPERATION_PROCESS,
@@ -176,7 +177,7 @@ static el_step_t encode(brotli_context_t *context, el_op_t op, el_span_t *span)
         return EL_STEP_ERROR;
     }
     if (setjmp(context->escape)) {
-        abandon(context);
+        brotli_abandon(context);
         return EL_STEP_ERROR;
     }
     do {
@@ -193,14 +194,14 @@ static el_step_t encode(brotli_context_t *context, el_op_t op, el_span_t *span)
 }
 
 /* Gives the gathered bytes to the encoder; `op` is for the last of them. */
-static el_step_t encode_gathered(brotli_context_t *context, el_op_t op, el_span_t *span)
+static el_step_t brotli_encode_gathered(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
     el_span_t inner = *span;
     el_step_t result;
 
     inner.in = context->gathered + context->taken;
     inner.in_nbytes = context->filled - context->taken;
-    result = encode(context, op, &inner);
+    result = brotli_encode_(context, op, &inner);
     context->taken = context->filled - inner.in_nbytes;
     span->out = inner.out;
     span->out_nbytes_avail = inner.out_nbytes_avail;
@@ -216,7 +217,7 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
     el_step_t result = EL_STEP_OK;
 
     if (context->level > GATHER_QUALITY_MAX) {
-        return encode(context, op, span);
+        return brotli_encode_(context, op, span);
     }
     if (!context->gathered) {
         context->gathered = el_memory_acquire(&base->account, GATHER_SIZE);
@@ -233,9 +234,9 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
             el_span_advance(span, nbytes, 0);
         }
         if (span->in_nbytes == 0 && (op != EL_RUN || context->filled < GATHER_SIZE)) {
-            return op == EL_RUN ? EL_STEP_OK : encode_gathered(context, op, span);
+            return op == EL_RUN ? EL_STEP_OK : brotli_encode_gathered(context, op, span);
         }
-        result = encode_gathered(context, EL_RUN, span);
+        result = brotli_encode_gathered(context, EL_RUN, span);
     }
     return result;
 }
@@ -243,7 +244,7 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
 /* A whole body needs no gathering. */
 static el_step_t brotli_encode(el_context_t *base, el_span_t *span)
 {
-    return encode((brotli_context_t *)base, EL_FINISH, span);
+    return brotli_encode_((brotli_context_t *)base, EL_FINISH, span);
 }
 
 static void brotli_free(el_context_t *base)
@@ -296,7 +297,7 @@ typedef struct {
 } dcb_prepared_t;
 
 /* For the library: returns memory, or does not return. */
-static void *acquire_block(void *opaque, size_t nbytes)
+static void *brotli_acquire_block(void *opaque, size_t nbytes)
 {
     dcb_prepared_t *prepared = opaque;
 
@@ -312,7 +313,7 @@ static void *acquire_block(void *opaque, size_t nbytes)
     longjmp(prepared->escape, 1);
 }
 
-static void release_block(void *opaque, void *memory)
+static void brotli_release_block(void *opaque, void *memory)
 {
     dcb_prepared_t *prepared = opaque;
 
@@ -324,7 +325,7 @@ static void release_block(void *opaque, void *memory)
     }
 }
 
-static void dcb_discard(el_dictionary_t *dictionary)
+static void brotli_dcb_discard(el_dictionary_t *dictionary)
 {
     dcb_prepared_t *prepared = dictionary->prepared;
 
@@ -335,7 +336,7 @@ static void dcb_discard(el_dictionary_t *dictionary)
     dictionary->prepared = NULL;
 }
 
-static bool dcb_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
+static bool brotli_dcb_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
 {
     size_t nbytes = dictionary->nbytes;
     dcb_prepared_t *prepared = el_memory_acquire(&dictionary->account, sizeof(*prepared) + nbytes);
@@ -349,17 +350,18 @@ static bool dcb_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
     dictionary->prepared = prepared;
     if (!setjmp(prepared->escape)) {
         prepared->dictionary = BrotliEncoderPrepareDictionary(
-            BROTLI_SHARED_DICTIONARY_RAW, nbytes, prepared->bytes, DCB_QUALITY_MIN, acquire_block,
-            release_block, prepared);
+            BROTLI_SHARED_DICTIONARY_RAW, nbytes, prepared->bytes, DCB_QUALITY_MIN,
+                                                              brotli_acquire_block,
+            brotli_release_block, prepared);
     }
     if (!prepared->dictionary) {
-        dcb_discard(dictionary);
+        brotli_dcb_discard(dictionary);
     }
     return dictionary->prepared != NULL;
 }
 
 /* The bytes, four more for each of them, and the library's table of places. */
-static size_t dcb_prepared_nbytes(size_t nbytes, int level)
+static size_t brotli_dcb_prepared_nbytes(size_t nbytes, int level)
 {
     size_t places = (size_t)1 << 17, head = 64 * 1024;
 
@@ -370,7 +372,7 @@ static size_t dcb_prepared_nbytes(size_t nbytes, int level)
     return sizeof(dcb_prepared_t) + head + nbytes * 5 + places * 2;
 }
 
-static bool dcb_reset(el_context_t *base, const el_setup_t *setup)
+static bool brotli_dcb_reset(el_context_t *base, const el_setup_t *setup)
 {
     brotli_context_t *context = (brotli_context_t *)base;
     const dcb_prepared_t *prepared = setup->dictionary->prepared;
@@ -380,7 +382,7 @@ static bool dcb_reset(el_context_t *base, const el_setup_t *setup)
            && BrotliEncoderAttachPreparedDictionary(context->encoder, prepared->dictionary);
 }
 
-static el_step_t dcb_step(el_context_t *base, el_op_t op, el_span_t *span)
+static el_step_t brotli_dcb_step(el_context_t *base, el_op_t op, el_span_t *span)
 {
     return el_head_put(&((brotli_context_t *)base)->head, span) ? brotli_step(base, op, span)
                                                                 : EL_STEP_MORE;
@@ -395,24 +397,24 @@ const el_engine_t el_engine_dcb = {
     .version = brotli_version,
     .key = brotli_key,
     .create = brotli_create,
-    .reset = dcb_reset,
-    .step = dcb_step,
+    .reset = brotli_dcb_reset,
+    .step = brotli_dcb_step,
     .free = brotli_free,
-    .prepare = dcb_prepare,
-    .prepared_nbytes = dcb_prepared_nbytes,
-    .discard = dcb_discard,
+    .prepare = brotli_dcb_prepare,
+    .prepared_nbytes = brotli_dcb_prepared_nbytes,
+    .discard = brotli_dcb_discard,
 };
 #endif
 
 /* The library's state is the whole of a decoding. */
-static el_decoding_t *unbrotli_open(el_account_t *account)
+static el_decoding_t *brotli_unbrotli_open(el_account_t *account)
 {
     /* Large windows, which RFC 7932 does not know, stay off: a body may ask for 16 MB at most. */
     return (el_decoding_t *)BrotliDecoderCreateInstance(el_memory_acquire, el_memory_release,
                                                         account);
 }
 
-static el_decode_t unbrotli_step(el_decoding_t *decoding, el_span_t *span)
+static el_decode_t brotli_unbrotli_step(el_decoding_t *decoding, el_span_t *span)
 {
     BrotliDecoderState *state = (BrotliDecoderState *)decoding;
     BrotliDecoderErrorCode code;
@@ -436,7 +438,7 @@ static el_decode_t unbrotli_step(el_decoding_t *decoding, el_span_t *span)
     }
 }
 
-static void unbrotli_close(el_decoding_t *decoding)
+static void brotli_unbrotli_close(el_decoding_t *decoding)
 {
     BrotliDecoderDestroyInstance((BrotliDecoderState *)decoding);
 }
@@ -444,7 +446,7 @@ static void unbrotli_close(el_decoding_t *decoding)
 const el_decoder_t el_decoder_brotli = {
     .name = "brotli",
     .coding = EL_BR,
-    .open = unbrotli_open,
-    .step = unbrotli_step,
-    .close = unbrotli_close,
+    .open = brotli_unbrotli_open,
+    .step = brotli_unbrotli_step,
+    .close = brotli_unbrotli_close,
 };

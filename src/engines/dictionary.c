@@ -15,7 +15,7 @@ static el_dictionary_t *table; /* what was asked for last comes first */
 static size_t kept;            /* bytes, with what is about to be prepared */
 static size_t limit = SIZE_MAX;
 
-static void discard(el_dictionary_t *dictionary)
+static void dictionary_discard(el_dictionary_t *dictionary)
 {
     el_account_t account;
 
@@ -26,7 +26,7 @@ static void discard(el_dictionary_t *dictionary)
     el_memory_release(&account, dictionary);
 }
 
-static int level_for(const el_engine_t *engine, int level)
+static int dictionary_level_for(const el_engine_t *engine, int level)
 {
     return engine->by_level ? level : 0;
 }
@@ -37,7 +37,7 @@ static int level_for(const el_engine_t *engine, int level)
 /*
  * Under the lock: the dictionary, now in use, at the head of the table; NULL if there is none.
  */
-static el_dictionary_t *take(const el_engine_t *engine, int level, const uint8_t *hash)
+static el_dictionary_t *dictionary_take(const el_engine_t *engine, int level, const uint8_t *hash)
 {
     el_dictionary_t **link = &table, *found;
 
@@ -56,7 +56,7 @@ static el_dictionary_t *take(const el_engine_t *engine, int level, const uint8_t
 }
 
 /* Under the lock: moves the last one of the table that no body uses to `gone`; false: none. */
-static bool drop_last(el_dictionary_t **gone)
+static bool dictionary_drop_last(el_dictionary_t **gone)
 {
     el_dictionary_t **last = NULL, *dropped;
 
@@ -74,18 +74,18 @@ static bool drop_last(el_dictionary_t **gone)
     return true;
 }
 
-static void discard_chain(el_dictionary_t *chain)
+static void dictionary_discard_chain(el_dictionary_t *chain)
 {
     while (chain) {
         el_dictionary_t *next = chain->next;
 
-        discard(chain);
+        dictionary_discard(chain);
         chain = next;
     }
 }
 
 /* Makes room for `nbytes`, and counts them as kept. False, and all is as it was: it cannot. */
-static bool reserve(size_t nbytes)
+static bool dictionary_reserve(size_t nbytes)
 {
     el_dictionary_t *gone = NULL;
     size_t idle = 0;
@@ -96,17 +96,17 @@ static bool reserve(size_t nbytes)
         idle += atomic_load(&one->users) == 0 ? one->account.nbytes : 0;
     }
     room = nbytes <= limit && kept - idle <= limit - nbytes;
-    while (room && kept > limit - nbytes && drop_last(&gone)) {
+    while (room && kept > limit - nbytes && dictionary_drop_last(&gone)) {
     }
     kept += room ? nbytes : 0;
     pthread_mutex_unlock(&lock);
-    discard_chain(gone);
+    dictionary_discard_chain(gone);
     return room;
 }
 
 /* NULL if memory is short. */
-static el_dictionary_t *make(const el_engine_t *engine, int level,
-                             const el_dictionary_bytes_t *bytes)
+static el_dictionary_t *dictionary_make(const el_engine_t *engine, int level,
+                                        const el_dictionary_bytes_t *bytes)
 {
     /* Dictionaries have a limit of their own: they are not charged to the bodies in flight. */
     el_account_t account = {.idle = true};
@@ -120,20 +120,20 @@ static el_dictionary_t *make(const el_engine_t *engine, int level,
     };
     memcpy(dictionary->hash, bytes->hash, EL_DICTIONARY_HASH);
     if (!engine->prepare(dictionary, bytes->bytes)) {
-        discard(dictionary);
+        dictionary_discard(dictionary);
         return NULL;
     }
     return dictionary;
 }
 
 /* Puts what was made in place of what was reserved; another thread may have made the same. */
-static el_dictionary_t *keep(el_dictionary_t *made, size_t reserved)
+static el_dictionary_t *dictionary_keep(el_dictionary_t *made, size_t reserved)
 {
     el_dictionary_t *same;
 
     pthread_mutex_lock(&lock);
     kept -= reserved;
-    same = made ? take(made->engine, made->level, made->hash) : NULL;
+    same = made ? dictionary_take(made->engine, made->level, made->hash) : NULL;
     if (made && !same) {
         atomic_store(&made->users, 1);
         made->next = table;
@@ -142,7 +142,7 @@ static el_dictionary_t *keep(el_dictionary_t *made, size_t reserved)
     }
     pthread_mutex_unlock(&lock);
     if (same) {
-        discard(made);
+        dictionary_discard(made);
     }
     return same ? same : made;
 }
@@ -157,9 +157,9 @@ el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    found = take(engine, level_for(engine, level), hash);
+    found = dictionary_take(engine, dictionary_level_for(engine, level), hash);
     if (!found) {
-        found = take(engine, ANY_LEVEL, hash);
+        found = dictionary_take(engine, ANY_LEVEL, hash);
         if (found && atomic_fetch_add(&found->stands, 1) >= EL_DICTIONARY_STANDS) {
             atomic_store(&found->stands, 0);
             atomic_fetch_sub(&found->users, 1);
@@ -171,12 +171,13 @@ el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
 }
 
 /* NULL if memory is short, or the limit. */
-static el_dictionary_t *prepare(const el_engine_t *engine, int level,
-                                const el_dictionary_bytes_t *bytes)
+static el_dictionary_t *dictionary_prepare(const el_engine_t *engine, int level,
+                                           const el_dictionary_bytes_t *bytes)
 {
     size_t most = sizeof(el_dictionary_t) + engine->prepared_nbytes(bytes->nbytes, level);
 
-    return reserve(most) ? keep(make(engine, level, bytes), most) : NULL;
+    return dictionary_reserve(most) ? dictionary_keep(dictionary_make(engine, level, bytes),
+                                                      most) : NULL;
 }
 
 el_dictionary_t *el_dictionary_prepare(el_coding_t coding, int level,
@@ -188,13 +189,13 @@ el_dictionary_t *el_dictionary_prepare(el_coding_t coding, int level,
     if (!engine || !engine->prepare) {
         return NULL;
     }
-    made = prepare(engine, level_for(engine, level), bytes);
+    made = dictionary_prepare(engine, dictionary_level_for(engine, level), bytes);
     if (!made) {
         pthread_mutex_lock(&lock);
-        made = take(engine, ANY_LEVEL, bytes->hash);
+        made = dictionary_take(engine, ANY_LEVEL, bytes->hash);
         pthread_mutex_unlock(&lock);
         made = made || !engine->by_level || level == engine->level_min
-                   ? made : prepare(engine, engine->level_min, bytes);
+                   ? made : dictionary_prepare(engine, engine->level_min, bytes);
     }
     return made;
 }
@@ -233,8 +234,8 @@ void el_dictionary_drain(void)
     el_dictionary_t *gone = NULL;
 
     pthread_mutex_lock(&lock);
-    while (drop_last(&gone)) {
+    while (dictionary_drop_last(&gone)) {
     }
     pthread_mutex_unlock(&lock);
-    discard_chain(gone);
+    dictionary_discard_chain(gone);
 }

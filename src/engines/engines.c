@@ -148,7 +148,7 @@ static const int8_t libdeflate_levels[LIBDEFLATE_LEVELS][EL_SIZE_CLASSES] = {
 };
 #endif
 
-static el_plan_t plan_with(const el_engine_t *engine, const el_setup_t *wanted, int level)
+static el_plan_t engines_plan_with(const el_engine_t *engine, const el_setup_t *wanted, int level)
 {
     el_plan_t plan = {.engine = engine, .setup = *wanted};
 
@@ -156,7 +156,7 @@ static el_plan_t plan_with(const el_engine_t *engine, const el_setup_t *wanted, 
     return plan;
 }
 
-static el_plan_t plan_gzip(const el_setup_t *wanted, bool whole)
+static el_plan_t engines_plan_gzip(const el_setup_t *wanted, bool whole)
 {
     int top = el_engine_zlib.level_max;
     /* A smaller window or less memory than its default is something that only zlib has. */
@@ -166,7 +166,7 @@ static el_plan_t plan_gzip(const el_setup_t *wanted, bool whole)
 #ifdef ELASTIC_WITH_ISAL
     /* Its levels from 1 save as much as zlib's of the same number, whole or as streams. */
     if (!zlib && wanted->level <= el_engine_isal.level_max) {
-        return plan_with(&el_engine_isal, wanted, wanted->level);
+        return engines_plan_with(&el_engine_isal, wanted, wanted->level);
     }
 #endif
 #ifdef ELASTIC_WITH_LIBDEFLATE
@@ -174,23 +174,23 @@ static el_plan_t plan_gzip(const el_setup_t *wanted, bool whole)
         int level = libdeflate_levels[wanted->level - 1][el_cost_class(wanted->size_hint)];
 
         if (level >= 0) {
-            return plan_with(&el_engine_libdeflate, wanted, level);
+            return engines_plan_with(&el_engine_libdeflate, wanted, level);
         }
     }
 #endif
     (void)zlib;
     (void)whole;
-    return plan_with(&el_engine_zlib, wanted, wanted->level < top ? wanted->level : top);
+    return engines_plan_with(&el_engine_zlib, wanted, wanted->level < top ? wanted->level : top);
 }
 
 el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whole)
 {
-    return coding == EL_GZIP ? plan_gzip(wanted, whole)
-                             : plan_with(el_engine_for(coding), wanted, wanted->level);
+    return coding == EL_GZIP ? engines_plan_gzip(wanted, whole)
+                             : engines_plan_with(el_engine_for(coding), wanted, wanted->level);
 }
 
 /* Decodes into `decoded`, of body->length and one more; false if that is not all that there is. */
-static bool decode(const el_encoded_t *body, uint8_t *decoded)
+static bool engines_decode(const el_encoded_t *body, uint8_t *decoded)
 {
     const el_decoder_t *decoder = el_decoder_for(body->coding);
     el_account_t account = {0};
@@ -208,7 +208,7 @@ uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbyt
 {
     size_t room;
     uint8_t *decoded = el_pool_buffer_acquire(body->length + 1, &room);
-    bool good = decoded && decode(body, decoded);
+    bool good = decoded && engines_decode(body, decoded);
     uint8_t *out = good ? el_pool_buffer_acquire(el_engine_bound(body->length), &room) : NULL;
     el_context_t *context = out ? el_pool_acquire(plan) : NULL;
     el_span_t span = {decoded, body->length, out, room};

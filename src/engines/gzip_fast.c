@@ -68,7 +68,7 @@ static bool isal_reset(el_context_t *base, const el_setup_t *setup)
     return true;
 }
 
-static uint32_t piece(size_t nbytes)
+static uint32_t gzip_fast_piece(size_t nbytes)
 {
     return nbytes > INT_MAX ? INT_MAX : (uint32_t)nbytes;
 }
@@ -78,8 +78,8 @@ static el_step_t isal_step(el_context_t *base, el_op_t op, el_span_t *span)
     struct isal_zstream *z = &((isal_context_t *)base)->z;
 
     for (;;) {
-        uint32_t in = piece(span->in_nbytes);
-        uint32_t out = piece(span->out_nbytes_avail);
+        uint32_t in = gzip_fast_piece(span->in_nbytes);
+        uint32_t out = gzip_fast_piece(span->out_nbytes_avail);
         bool last = in == span->in_nbytes;
 
         /* The library never writes to its input, though it does not say const. */
@@ -118,7 +118,7 @@ static el_step_t isal_encode(el_context_t *base, el_span_t *span)
     z->next_in = (uint8_t *)(uintptr_t)span->in;
     z->avail_in = (uint32_t)span->in_nbytes;
     z->next_out = span->out;
-    z->avail_out = piece(span->out_nbytes_avail);
+    z->avail_out = gzip_fast_piece(span->out_nbytes_avail);
     z->flush = NO_FLUSH;
     z->end_of_stream = 1;
     rc = isal_deflate_stateless(z);

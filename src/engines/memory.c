@@ -43,15 +43,15 @@ void el_budget_open(el_in_flight_t *of, uint64_t bytes, bool requests)
     }
 }
 
-static bool is_counted(const el_account_t *account)
+static bool memory_is_counted(const el_account_t *account)
 {
     return held && !account->idle && (account->of_request || !only_requests);
 }
 
 /* False if it is refused. */
-static bool count(const el_account_t *account, size_t nbytes)
+static bool memory_count(const el_account_t *account, size_t nbytes)
 {
-    if (!is_counted(account)) {
+    if (!memory_is_counted(account)) {
         return true;
     }
     if (account->committed) {
@@ -67,7 +67,7 @@ static bool count(const el_account_t *account, size_t nbytes)
 
 bool el_budget_take(el_account_t *account, size_t nbytes)
 {
-    bool taken = count(account, nbytes);
+    bool taken = memory_count(account, nbytes);
 
     account->nbytes += taken ? nbytes : 0;
     return taken;
@@ -75,7 +75,7 @@ bool el_budget_take(el_account_t *account, size_t nbytes)
 
 void el_budget_give(el_account_t *account, size_t nbytes)
 {
-    if (is_counted(account)) {
+    if (memory_is_counted(account)) {
         el_in_flight_add(held, holder, -(int64_t)nbytes);
     }
     account->nbytes -= nbytes;
@@ -84,13 +84,13 @@ void el_budget_give(el_account_t *account, size_t nbytes)
 bool el_budget_wake(el_account_t *account)
 {
     account->idle = false;
-    account->idle = !count(account, account->nbytes);
+    account->idle = !memory_count(account, account->nbytes);
     return !account->idle;
 }
 
 void el_budget_rest(el_account_t *account)
 {
-    if (is_counted(account)) {
+    if (memory_is_counted(account)) {
         el_in_flight_add(held, holder, -(int64_t)account->nbytes);
     }
     account->idle = true;
@@ -231,7 +231,7 @@ static _Atomic bool one_thread; /* of this process encodes */
 static _Atomic unsigned age;
 
 /* False if another holds the lock for all of the tries. */
-static bool lock(void)
+static bool memory_lock(void)
 {
     for (int i = 0; i < TRIES; i++) {
         if (!atomic_flag_test_and_set_explicit(&locked, memory_order_acquire)) {
@@ -242,12 +242,12 @@ static bool lock(void)
     return false;
 }
 
-static void unlock(void)
+static void memory_unlock(void)
 {
     atomic_flag_clear_explicit(&locked, memory_order_release);
 }
 
-static el_context_t **list_of(const el_engine_t *engine, uint32_t key)
+static el_context_t **memory_list_of(const el_engine_t *engine, uint32_t key)
 {
     uint32_t hash = (key ^ (uint32_t)((uintptr_t)engine >> 4)) * UINT32_C(2654435761);
 
@@ -258,11 +258,11 @@ static el_context_t **list_of(const el_engine_t *engine, uint32_t key)
  * The youngest of that engine and key, which is no longer kept; NULL if there is none, or it may
  * not be used.
  */
-static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
+static el_context_t *memory_acquire_kept(const el_engine_t *engine, uint32_t key)
 {
-    el_context_t *context, **link = list_of(engine, key);
+    el_context_t *context, **link = memory_list_of(engine, key);
 
-    if (!lock()) {
+    if (!memory_lock()) {
         return NULL;
     }
     while (*link && ((*link)->engine != engine || (*link)->key != key)) {
@@ -275,12 +275,12 @@ static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
     } else {
         context = NULL;
     }
-    unlock();
+    memory_unlock();
     return context;
 }
 
 /* Contexts, and buffers, which have no engine. */
-static void free_chain(el_context_t *chain)
+static void memory_free_chain(el_context_t *chain)
 {
     while (chain) {
         el_context_t *next = chain->next;
@@ -298,7 +298,7 @@ static void free_chain(el_context_t *chain)
  * Under the lock: pushes what nobody asked for in `ages` onto `chain`, which is freed without it.
  * As the youngest of a list come first, that is its end.
  */
-static void cut(unsigned ages, el_context_t **chain)
+static void memory_cut(unsigned ages, el_context_t **chain)
 {
     for (unsigned i = 0; i < LISTS; i++) {
         el_context_t **link = &lists[i];
@@ -318,18 +318,18 @@ static void cut(unsigned ages, el_context_t **chain)
 }
 
 /* Frees what nobody asked for in `ages`. */
-static void trim(unsigned ages)
+static void memory_trim(unsigned ages)
 {
     el_context_t *chain = NULL;
 
-    if (lock()) {
-        cut(ages, &chain);
-        unlock();
-        free_chain(chain);
+    if (memory_lock()) {
+        memory_cut(ages, &chain);
+        memory_unlock();
+        memory_free_chain(chain);
     }
 }
 
-static bool fits(size_t nbytes)
+static bool memory_fits(size_t nbytes)
 {
     size_t most = limit;
 
@@ -341,10 +341,10 @@ static bool fits(size_t nbytes)
  * it is idle while the thread works with the new one, and a few hundred such processes are a matter
  * of gigabytes. Threads would only take from each other what the next is about to ask for.
  */
-static void evict_idle(size_t nbytes)
+static void memory_evict_idle(size_t nbytes)
 {
-    if (one_thread && !fits(nbytes)) {
-        trim(0);
+    if (one_thread && !memory_fits(nbytes)) {
+        memory_trim(0);
         el_memory_trim();
     }
 }
@@ -353,22 +353,22 @@ static void evict_idle(size_t nbytes)
  * Keeps it, if that is within the limit. If it is not at once, then after all has gone that
  * nobody asked for in this age or the last; that is looked for once in an age.
  */
-static void keep(el_context_t *context)
+static void memory_keep(el_context_t *context)
 {
-    el_context_t **list = list_of(context->engine, context->key);
+    el_context_t **list = memory_list_of(context->engine, context->key);
     el_context_t *chain = NULL;
     size_t nbytes = context->account.nbytes;
 
-    if (!lock()) {
+    if (!memory_lock()) {
         context->next = NULL;
-        free_chain(context);
+        memory_free_chain(context);
         return;
     }
-    if (!fits(nbytes) && nbytes <= limit && full_age != age) {
+    if (!memory_fits(nbytes) && nbytes <= limit && full_age != age) {
         full_age = age;
-        cut(2, &chain);
+        memory_cut(2, &chain);
     }
-    if (fits(nbytes)) {
+    if (memory_fits(nbytes)) {
         context->kept = true;
         el_budget_rest(&context->account);
         context->age = age;
@@ -379,15 +379,15 @@ static void keep(el_context_t *context)
         context->next = chain;
         chain = context;
     }
-    unlock();
-    free_chain(chain);
+    memory_unlock();
+    memory_free_chain(chain);
 }
 
 el_context_t *el_pool_acquire(const el_plan_t *plan)
 {
     const el_engine_t *engine = plan->engine;
     uint32_t key = engine->key(&plan->setup);
-    el_context_t *context = acquire_kept(engine, key);
+    el_context_t *context = memory_acquire_kept(engine, key);
 
     if (!context) {
         context = engine->create(&plan->setup);
@@ -397,7 +397,7 @@ el_context_t *el_pool_acquire(const el_plan_t *plan)
         context->engine = engine;
         context->key = key;
         context->kept = false;
-        evict_idle(context->account.nbytes);
+        memory_evict_idle(context->account.nbytes);
     }
     if (!engine->reset(context, &plan->setup)) {
         engine->free(context);
@@ -409,7 +409,7 @@ el_context_t *el_pool_acquire(const el_plan_t *plan)
 void el_pool_release(el_context_t *context)
 {
     if (context) {
-        keep(context);
+        memory_keep(context);
     }
 }
 
@@ -436,9 +436,9 @@ void *el_pool_buffer_acquire(size_t nbytes, size_t *room)
         bits++;
     }
     size = (size_t)1 << bits;
-    buffer = (buffer_t *)acquire_kept(NULL, bits);
+    buffer = (buffer_t *)memory_acquire_kept(NULL, bits);
     if (!buffer) {
-        evict_idle(size);
+        memory_evict_idle(size);
         if (!el_budget_take(&account, size)) {
             return NULL;
         }
@@ -456,7 +456,7 @@ void *el_pool_buffer_acquire(size_t nbytes, size_t *room)
 void el_pool_buffer_release(void *data)
 {
     if (data) {
-        keep(&((buffer_t *)data - 1)->base);
+        memory_keep(&((buffer_t *)data - 1)->base);
     }
 }
 
@@ -484,7 +484,7 @@ void el_pool_age(void)
     size_t before = kept;
 
     age++;
-    trim(EL_POOL_AGES);
+    memory_trim(EL_POOL_AGES);
     if (kept < before) {
         el_memory_trim();
     }
@@ -497,5 +497,5 @@ size_t el_pool_nbytes(void)
 
 void el_pool_drain(void)
 {
-    trim(0);
+    memory_trim(0);
 }

@@ -25,7 +25,7 @@ typedef struct {
 } zlib_context_t;
 
 /* A body uses no more of a window than its length. Smaller tables are cleared in less time. */
-static void fit(const el_setup_t *setup, int *window_bits, int *mem_level)
+static void zlib_fit(const el_setup_t *setup, int *window_bits, int *mem_level)
 {
     uint64_t needed = setup->size_hint + LOOKAHEAD;
 
@@ -45,18 +45,18 @@ static uint32_t zlib_key(const el_setup_t *setup)
 {
     int window_bits, mem_level;
 
-    fit(setup, &window_bits, &mem_level);
+    zlib_fit(setup, &window_bits, &mem_level);
     return (uint32_t)window_bits << 8 | (uint32_t)mem_level;
 }
 
-static voidpf acquire_memory(voidpf account, uInt count, uInt nbytes)
+static voidpf zlib_acquire_memory(voidpf account, uInt count, uInt nbytes)
 {
     return el_memory_acquire(account, (size_t)count * nbytes);
 }
 
-static void set_memory(z_stream *z, el_account_t *account)
+static void zlib_set_memory(z_stream *z, el_account_t *account)
 {
-    z->zalloc = acquire_memory;
+    z->zalloc = zlib_acquire_memory;
     z->zfree = el_memory_release;
     z->opaque = account;
 }
@@ -69,9 +69,9 @@ static el_context_t *zlib_create(const el_setup_t *setup)
     if (!context) {
         return NULL;
     }
-    fit(setup, &window_bits, &mem_level);
+    zlib_fit(setup, &window_bits, &mem_level);
     context->level = setup->level;
-    set_memory(&context->z, &context->base.account);
+    zlib_set_memory(&context->z, &context->base.account);
     if (deflateInit2(&context->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
         el_context_deallocate(&context->base);
@@ -81,7 +81,7 @@ static el_context_t *zlib_create(const el_setup_t *setup)
 }
 
 /* There is no more input, and what is written is thrown away. */
-static void write_nowhere(z_stream *z)
+static void zlib_write_nowhere(z_stream *z)
 {
     static _Thread_local Bytef nowhere[512];
 
@@ -97,7 +97,7 @@ static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
 
     /* Of a body that was left midway zlib-ng 2.2 has a block open at level 1, reset or not. */
     do {
-        write_nowhere(z);
+        zlib_write_nowhere(z);
     } while (z->total_in > 0 && deflate(z, Z_BLOCK) == Z_OK && z->avail_out == 0);
     if (deflateReset(z) != Z_OK) {
         return false;
@@ -109,7 +109,7 @@ static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
      * If the levels need different functions, zlib 1.2.9 to 1.2.11 write the header of the new body
      * here. It is written again after another reset.
      */
-    write_nowhere(z);
+    zlib_write_nowhere(z);
     if (deflateParams(z, setup->level, Z_DEFAULT_STRATEGY) != Z_OK) {
         return false;
     }
@@ -117,7 +117,7 @@ static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
     return z->total_out == 0 || deflateReset(z) == Z_OK;
 }
 
-static uInt piece(size_t nbytes)
+static uInt zlib_piece(size_t nbytes)
 {
     return nbytes > UINT_MAX ? UINT_MAX : (uInt)nbytes;
 }
@@ -126,10 +126,10 @@ static uInt piece(size_t nbytes)
  * Calls deflate() or inflate() once, with as much of the span as zlib can count; `flush` is for the
  * last piece of the input. Returns zlib's code.
  */
-static int call(int (*function)(z_stream *, int), z_stream *z, int flush, el_span_t *span)
+static int zlib_call(int (*function)(z_stream *, int), z_stream *z, int flush, el_span_t *span)
 {
-    uInt in = piece(span->in_nbytes);
-    uInt out = piece(span->out_nbytes_avail);
+    uInt in = zlib_piece(span->in_nbytes);
+    uInt out = zlib_piece(span->out_nbytes_avail);
     int rc;
 
     /* zlib's next_in is not const unless the includer asks for it; it never writes there. */
@@ -151,7 +151,7 @@ static el_step_t zlib_step(el_context_t *base, el_op_t op, el_span_t *span)
     };
 
     for (;;) {
-        int rc = call(deflate, &((zlib_context_t *)base)->z, flush[op], span);
+        int rc = zlib_call(deflate, &((zlib_context_t *)base)->z, flush[op], span);
 
         if (rc == Z_STREAM_END) {
             return EL_STEP_OK;
@@ -201,14 +201,14 @@ struct el_decoding {
     size_t seen; /* bytes of another one's beginning */
 };
 
-static el_decoding_t *gunzip_open(el_account_t *account)
+static el_decoding_t *zlib_gunzip_open(el_account_t *account)
 {
     el_decoding_t *decoding = calloc(1, sizeof(*decoding));
 
     if (!decoding) {
         return NULL;
     }
-    set_memory(&decoding->z, account);
+    zlib_set_memory(&decoding->z, account);
     /* Any window that a body may ask for: RFC 1951 ends at 32 KB. */
     if (inflateInit2(&decoding->z, MAX_WBITS + GZIP) != Z_OK) {
         free(decoding);
@@ -218,7 +218,7 @@ static el_decoding_t *gunzip_open(el_account_t *account)
 }
 
 /* Behind a member: begins another one if it follows. Its first bytes are taken then. */
-static bool begin_member(el_decoding_t *decoding, el_span_t *span)
+static bool zlib_begin_member(el_decoding_t *decoding, el_span_t *span)
 {
     uint8_t nothing;
     el_span_t begin = {magic, sizeof(magic), &nothing, 0};
@@ -233,23 +233,23 @@ static bool begin_member(el_decoding_t *decoding, el_span_t *span)
     }
     /* Neither can fail: the stream is valid, and these bytes are right. */
     inflateReset(&decoding->z);
-    call(inflate, &decoding->z, Z_NO_FLUSH, &begin);
+    zlib_call(inflate, &decoding->z, Z_NO_FLUSH, &begin);
     decoding->ended = false;
     decoding->seen = 0;
     return true;
 }
 
 /* Members, the fields of their headers skipped, their trailers verified. */
-static el_decode_t gunzip_step(el_decoding_t *decoding, el_span_t *span)
+static el_decode_t zlib_gunzip_step(el_decoding_t *decoding, el_span_t *span)
 {
     for (;;) {
         int rc;
 
-        if (decoding->ended && !begin_member(decoding, span)) {
+        if (decoding->ended && !zlib_begin_member(decoding, span)) {
             return decoding->seen > 0 && span->in_nbytes == 0 ? EL_DECODE_NEED_INPUT
                                                               : EL_DECODE_ENDED;
         }
-        rc = call(inflate, &decoding->z, Z_NO_FLUSH, span);
+        rc = zlib_call(inflate, &decoding->z, Z_NO_FLUSH, span);
         if (rc == Z_STREAM_END) {
             decoding->ended = true;
             continue;
@@ -270,7 +270,7 @@ static el_decode_t gunzip_step(el_decoding_t *decoding, el_span_t *span)
     }
 }
 
-static void gunzip_close(el_decoding_t *decoding)
+static void zlib_gunzip_close(el_decoding_t *decoding)
 {
     if (decoding) {
         inflateEnd(&decoding->z);
@@ -281,7 +281,7 @@ static void gunzip_close(el_decoding_t *decoding)
 const el_decoder_t el_decoder_zlib = {
     .name = "zlib",
     .coding = EL_GZIP,
-    .open = gunzip_open,
-    .step = gunzip_step,
-    .close = gunzip_close,
+    .open = zlib_gunzip_open,
+    .step = zlib_gunzip_step,
+    .close = zlib_gunzip_close,
 };

@@ -90,7 +90,7 @@ typedef struct {
 } zstd_context_t;
 
 /* Begins the block at `begin`, of `length` bytes unless the body's own length says otherwise. */
-static void block_begin(blocks_t *blocks, uint64_t begin, uint64_t length)
+static void zstd_block_begin(blocks_t *blocks, uint64_t begin, uint64_t length)
 {
     uint64_t size = blocks->size;
     bool last = size ? begin >= size / 2 || blocks->made * size < blocks->at_once * begin
@@ -104,22 +104,23 @@ static void block_begin(blocks_t *blocks, uint64_t begin, uint64_t length)
 }
 
 /* The next block begins where the present one ends. */
-static void block_next(blocks_t *blocks)
+static void zstd_block_next(blocks_t *blocks)
 {
     uint64_t longer = blocks->block * BLOCK_GROWTH;
 
-    block_begin(blocks, blocks->begin + blocks->block, longer < BLOCK_MOST ? longer : BLOCK_MOST);
+    zstd_block_begin(blocks, blocks->begin + blocks->block,
+                     longer < BLOCK_MOST ? longer : BLOCK_MOST);
 }
 
 /* A body of `size` bytes (0: unknown). */
-static blocks_t blocks_of(uint64_t size, uint64_t one_block, uint64_t first, uint64_t at_once)
+static blocks_t zstd_blocks_of(uint64_t size, uint64_t one_block, uint64_t first, uint64_t at_once)
 {
     blocks_t blocks = {.size = size <= LENGTH_COUNTS ? size : 0, .at_once = at_once};
 
     if (size && size <= one_block) {
         blocks.block = blocks.left = UINT64_MAX;
     } else {
-        block_begin(&blocks, 0, first);
+        zstd_block_begin(&blocks, 0, first);
     }
     return blocks;
 }
@@ -148,7 +149,7 @@ static el_context_t *zstd_create(const el_setup_t *setup)
 }
 
 /* As small as holds the body: then the frame needs no window at all, and no decoder much memory. */
-static int window_bits(uint64_t size_hint)
+static int zstd_window_bits(uint64_t size_hint)
 {
     int bits = WINDOW_BITS_MIN;
 
@@ -161,7 +162,7 @@ static int window_bits(uint64_t size_hint)
     return bits;
 }
 
-static bool set(ZSTD_CCtx *encoder, ZSTD_cParameter parameter, int value)
+static bool zstd_set(ZSTD_CCtx *encoder, ZSTD_cParameter parameter, int value)
 {
     return !ZSTD_isError(ZSTD_CCtx_setParameter(encoder, parameter, value));
 }
@@ -170,10 +171,10 @@ static bool set(ZSTD_CCtx *encoder, ZSTD_cParameter parameter, int value)
  * The body and the output stay where they are, so that the library copies neither. Before 1.5.4 it
  * takes such a body only in one call.
  */
-static bool set_in_place(ZSTD_CCtx *encoder, bool in_place)
+static bool zstd_set_in_place(ZSTD_CCtx *encoder, bool in_place)
 {
-    return (ZSTD_versionNumber() < 10504 || set(encoder, ZSTD_c_stableInBuffer, in_place))
-           && set(encoder, ZSTD_c_stableOutBuffer, in_place);
+    return (ZSTD_versionNumber() < 10504 || zstd_set(encoder, ZSTD_c_stableInBuffer, in_place))
+           && zstd_set(encoder, ZSTD_c_stableOutBuffer, in_place);
 }
 
 static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
@@ -189,12 +190,15 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
         hash_bits = HASH_BITS;
         chain_bits = CHAIN_BITS;
     }
-    ((zstd_context_t *)base)->blocks = blocks_of(size, ONE_BLOCK, BLOCK_FIRST, AT_ONCE);
+    ((zstd_context_t *)base)->blocks = zstd_blocks_of(size, ONE_BLOCK, BLOCK_FIRST, AT_ONCE);
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
-           && set_in_place(encoder, false) && set(encoder, ZSTD_c_compressionLevel, setup->level)
-           && set(encoder, ZSTD_c_windowLog, window_bits(size))
-           && set(encoder, ZSTD_c_hashLog, hash_bits) && set(encoder, ZSTD_c_chainLog, chain_bits)
-           && set(encoder, ZSTD_c_contentSizeFlag, 1) && set(encoder, ZSTD_c_checksumFlag, 0)
+           && zstd_set_in_place(encoder, false)
+           && zstd_set(encoder, ZSTD_c_compressionLevel, setup->level)
+           && zstd_set(encoder, ZSTD_c_windowLog, zstd_window_bits(size))
+           && zstd_set(encoder, ZSTD_c_hashLog, hash_bits)
+           && zstd_set(encoder, ZSTD_c_chainLog, chain_bits)
+           && zstd_set(encoder, ZSTD_c_contentSizeFlag, 1)
+           && zstd_set(encoder, ZSTD_c_checksumFlag, 0)
            && !ZSTD_isError(
                ZSTD_CCtx_setPledgedSrcSize(encoder, size ? size : ZSTD_CONTENTSIZE_UNKNOWN));
 }
@@ -225,7 +229,7 @@ static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
         blocks->left -= in.pos;
         blocks->made += out.pos;
         if (done && ends_block) {
-            block_next(blocks);
+            zstd_block_next(blocks);
         } else if (done) {
             return EL_STEP_OK;
         } else if (span->out_nbytes_avail == 0) {
@@ -242,14 +246,14 @@ static el_step_t zstd_encode(el_context_t *base, el_span_t *span)
     ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
     size_t held = 0; /* bytes that the library still has, or an error */
 
-    if (!set_in_place(context->encoder, true)) {
+    if (!zstd_set_in_place(context->encoder, true)) {
         return EL_STEP_ERROR;
     }
     while (!ZSTD_isError(held) && blocks->left < span->in_nbytes - in.pos) {
         in.size = in.pos + (size_t)blocks->left;
         held = ZSTD_compressStream2(context->encoder, &out, &in, ZSTD_e_flush);
         blocks->made = out.pos;
-        block_next(blocks);
+        zstd_block_next(blocks);
     }
     in.size = span->in_nbytes;
     if (!ZSTD_isError(held)) {
@@ -299,7 +303,7 @@ const el_engine_t el_engine_zstd = {
  * window is as large as the body; of unknown length, such a body is taken to be about as long as
  * the dictionary.
  */
-static int dcz_window_bits(uint64_t size_hint, uint64_t dictionary)
+static int zstd_dcz_window_bits(uint64_t size_hint, uint64_t dictionary)
 {
     uint64_t wanted = size_hint ? size_hint : dictionary;
     int most = DCZ_WINDOW_BITS;
@@ -319,7 +323,7 @@ static int dcz_window_bits(uint64_t size_hint, uint64_t dictionary)
  * too, and at level 9 twenty times as large as a dictionary of 800 KB. Those of half as many places
  * as the dictionary has bytes leave 1 % more of a page at the most, in as much time.
  */
-static ZSTD_compressionParameters dcz_tables(size_t nbytes, int level)
+static ZSTD_compressionParameters zstd_dcz_tables(size_t nbytes, int level)
 {
     ZSTD_compressionParameters tables = ZSTD_getCParams(level, ZSTD_CONTENTSIZE_UNKNOWN, nbytes);
     unsigned most = ZSTD_HASHLOG_MIN;
@@ -338,13 +342,14 @@ typedef struct {
     _Alignas(max_align_t) uint8_t workspace[];
 } dcz_prepared_t;
 
-static size_t dcz_prepared_nbytes(size_t nbytes, int level)
+static size_t zstd_dcz_prepared_nbytes(size_t nbytes, int level)
 {
     return sizeof(dcz_prepared_t)
-           + ZSTD_estimateCDictSize_advanced(nbytes, dcz_tables(nbytes, level), ZSTD_dlm_byCopy);
+           + ZSTD_estimateCDictSize_advanced(nbytes, zstd_dcz_tables(nbytes, level),
+                                             ZSTD_dlm_byCopy);
 }
 
-static void dcz_discard(el_dictionary_t *dictionary)
+static void zstd_dcz_discard(el_dictionary_t *dictionary)
 {
     el_memory_release(&dictionary->account, dictionary->prepared);
     dictionary->prepared = NULL;
@@ -354,10 +359,10 @@ static void dcz_discard(el_dictionary_t *dictionary)
  * As raw content, whatever it begins with: the library would take its own dictionaries for such. In
  * memory that was made before: up to 1.5.4 the library does not notice where it gets none itself.
  */
-static bool dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
+static bool zstd_dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
 {
     size_t nbytes = dictionary->nbytes;
-    size_t room = dcz_prepared_nbytes(nbytes, dictionary->level);
+    size_t room = zstd_dcz_prepared_nbytes(nbytes, dictionary->level);
     dcz_prepared_t *prepared = el_memory_acquire(&dictionary->account, room);
 
     if (!prepared) {
@@ -367,9 +372,9 @@ static bool dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
     prepared->dictionary =
         ZSTD_initStaticCDict(prepared->workspace, room - sizeof(*prepared), bytes, nbytes,
                              ZSTD_dlm_byCopy, ZSTD_dct_rawContent,
-                             dcz_tables(nbytes, dictionary->level));
+                             zstd_dcz_tables(nbytes, dictionary->level));
     if (!prepared->dictionary) {
-        dcz_discard(dictionary);
+        zstd_dcz_discard(dictionary);
     }
     return dictionary->prepared != NULL;
 }
@@ -379,32 +384,32 @@ static bool dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
  * bodies, takes two thirds of the time of a page that is like its dictionary. The checksum is all
  * that tells a decoder of a dictionary which is not the one of the head.
  */
-static bool dcz_reset(el_context_t *base, const el_setup_t *setup)
+static bool zstd_dcz_reset(el_context_t *base, const el_setup_t *setup)
 {
     zstd_context_t *context = (zstd_context_t *)base;
     ZSTD_CCtx *encoder = context->encoder;
     unsigned long long size = setup->size_hint ? setup->size_hint : ZSTD_CONTENTSIZE_UNKNOWN;
-    int window = dcz_window_bits(setup->size_hint, setup->dictionary->nbytes);
+    int window = zstd_dcz_window_bits(setup->size_hint, setup->dictionary->nbytes);
     const dcz_prepared_t *prepared = setup->dictionary->prepared;
 
     context->head = el_head_of(EL_DCZ, setup);
-    context->blocks = blocks_of(setup->size_hint, DCZ_ONE_BLOCK, DCZ_BLOCK_FIRST, DCZ_AT_ONCE);
+    context->blocks = zstd_blocks_of(setup->size_hint, DCZ_ONE_BLOCK, DCZ_BLOCK_FIRST, DCZ_AT_ONCE);
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
-           && set_in_place(encoder, false) && set(encoder, ZSTD_c_windowLog, window)
-           && set(encoder, ZSTD_c_contentSizeFlag, 1)
-           && set(encoder, ZSTD_c_checksumFlag, 1)
-           && set(encoder, ZSTD_c_forceAttachDict, ZSTD_dictForceAttach)
+           && zstd_set_in_place(encoder, false) && zstd_set(encoder, ZSTD_c_windowLog, window)
+           && zstd_set(encoder, ZSTD_c_contentSizeFlag, 1)
+           && zstd_set(encoder, ZSTD_c_checksumFlag, 1)
+           && zstd_set(encoder, ZSTD_c_forceAttachDict, ZSTD_dictForceAttach)
            && !ZSTD_isError(ZSTD_CCtx_refCDict(encoder, prepared->dictionary))
            && !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(encoder, size));
 }
 
-static el_step_t dcz_step(el_context_t *base, el_op_t op, el_span_t *span)
+static el_step_t zstd_dcz_step(el_context_t *base, el_op_t op, el_span_t *span)
 {
     return el_head_put(&((zstd_context_t *)base)->head, span) ? zstd_step(base, op, span)
                                                               : EL_STEP_MORE;
 }
 
-static el_step_t dcz_encode(el_context_t *base, el_span_t *span)
+static el_step_t zstd_dcz_encode(el_context_t *base, el_span_t *span)
 {
     return el_head_put(&((zstd_context_t *)base)->head, span) ? zstd_encode(base, span)
                                                               : EL_STEP_MORE;
@@ -419,14 +424,14 @@ const el_engine_t el_engine_dcz = {
     .version = ZSTD_versionString,
     .key = zstd_key,
     .create = zstd_create,
-    .reset = dcz_reset,
-    .step = dcz_step,
-    .encode = dcz_encode,
+    .reset = zstd_dcz_reset,
+    .step = zstd_dcz_step,
+    .encode = zstd_dcz_encode,
     .free = zstd_free,
-    .prepare = dcz_prepare,
+    .prepare = zstd_dcz_prepare,
     .by_level = true,
-    .prepared_nbytes = dcz_prepared_nbytes,
-    .discard = dcz_discard,
+    .prepared_nbytes = zstd_dcz_prepared_nbytes,
+    .discard = zstd_dcz_discard,
 };
 
 /* RFC 9659 §3: what a decoder of this coding has to take, and no more. */
@@ -452,7 +457,7 @@ typedef struct {
     bool full;    /* the output had no room: there may be more */
 } unzstd_t;
 
-static el_decoding_t *unzstd_open(el_account_t *account)
+static el_decoding_t *zstd_unzstd_open(el_account_t *account)
 {
     unzstd_t *unzstd = calloc(1, sizeof(*unzstd));
 
@@ -475,7 +480,7 @@ static el_decoding_t *unzstd_open(el_account_t *account)
  * A frame may go on with `byte`. The library knows formats of its own time before RFC 8878, too,
  * and notices late that a body is in none.
  */
-static bool is_frames(unzstd_t *unzstd, uint8_t byte)
+static bool zstd_is_frames(unzstd_t *unzstd, uint8_t byte)
 {
     if (unzstd->taken == 0) {
         unzstd->skips = (byte & 0xf0) == skipped_magic[0];
@@ -489,7 +494,7 @@ static bool is_frames(unzstd_t *unzstd, uint8_t byte)
  * Gives the library the next input: a byte of a frame's header, nothing until all that it has is
  * put out, else everything. Returns the library's answer.
  */
-static ZSTD_ErrorCode decode_portion(unzstd_t *unzstd, el_span_t *span)
+static ZSTD_ErrorCode zstd_decode_portion(unzstd_t *unzstd, el_span_t *span)
 {
     bool nothing = unzstd->full || span->in_nbytes == 0;
     size_t portion = nothing ? 0 : unzstd->taken < HEADER_MOST ? 1 : span->in_nbytes;
@@ -513,17 +518,17 @@ static ZSTD_ErrorCode decode_portion(unzstd_t *unzstd, el_span_t *span)
 }
 
 /* Frames one after the other (RFC 8878 §3), without those to skip; checksums are verified. */
-static el_decode_t unzstd_step(el_decoding_t *decoding, el_span_t *span)
+static el_decode_t zstd_unzstd_step(el_decoding_t *decoding, el_span_t *span)
 {
     unzstd_t *unzstd = (unzstd_t *)decoding;
 
     while (span->in_nbytes > 0 || unzstd->full) {
         ZSTD_ErrorCode code;
 
-        if (!unzstd->full && !is_frames(unzstd, *span->in)) {
+        if (!unzstd->full && !zstd_is_frames(unzstd, *span->in)) {
             return unzstd->whole ? EL_DECODE_ENDED : EL_DECODE_DAMAGED;
         }
-        code = decode_portion(unzstd, span);
+        code = zstd_decode_portion(unzstd, span);
         if (code != ZSTD_error_no_error) {
             return code == ZSTD_error_memory_allocation ? EL_DECODE_NO_MEMORY
                    : code == ZSTD_error_frameParameter_windowTooLarge ? EL_DECODE_UNSUPPORTED
@@ -536,7 +541,7 @@ static el_decode_t unzstd_step(el_decoding_t *decoding, el_span_t *span)
     return unzstd->ended ? EL_DECODE_ENDED : EL_DECODE_NEED_INPUT;
 }
 
-static void unzstd_close(el_decoding_t *decoding)
+static void zstd_unzstd_close(el_decoding_t *decoding)
 {
     unzstd_t *unzstd = (unzstd_t *)decoding;
 
@@ -549,7 +554,7 @@ static void unzstd_close(el_decoding_t *decoding)
 const el_decoder_t el_decoder_zstd = {
     .name = "zstd",
     .coding = EL_ZSTD,
-    .open = unzstd_open,
-    .step = unzstd_step,
-    .close = unzstd_close,
+    .open = zstd_unzstd_open,
+    .step = zstd_unzstd_step,
+    .close = zstd_unzstd_close,
 };

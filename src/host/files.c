@@ -66,13 +66,13 @@ bool el_file_is_in_memory(int descriptor)
  * An open file description's lock on all of the file, the writer's: one that the process's other
  * descriptors of the file do not end, and that a reader can ask about without taking it.
  */
-static int lock(int fd, int command, struct flock *all)
+static int files_lock(int fd, int command, struct flock *all)
 {
     *all = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fcntl(fd, command, all);
 }
 
-static el_position_verdict_t decode(int fd, uint64_t now_usec, el_position_t *position)
+static el_position_verdict_t files_decode(int fd, uint64_t now_usec, el_position_t *position)
 {
     el_position_verdict_t verdict;
     uint8_t bytes[EL_POSITION_SIZE];
@@ -93,7 +93,7 @@ static el_position_verdict_t decode(int fd, uint64_t now_usec, el_position_t *po
     }
     verdict = el_position_decode(bytes, (size_t)got, now_usec, position);
     /* If that cannot be found out, the position's age tells. */
-    if (verdict == EL_POSITION_GOOD && position->locked && lock(fd, F_OFD_GETLK, &found) == 0
+    if (verdict == EL_POSITION_GOOD && position->locked && files_lock(fd, F_OFD_GETLK, &found) == 0
         && found.l_type == F_UNLCK) {
         verdict = EL_POSITION_STOPPED;
     }
@@ -105,11 +105,12 @@ el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t
                                             el_position_t *position)
 {
     int fd = kept >= 0 ? kept : open(path, READ_FLAGS), saved;
-    el_position_verdict_t verdict = fd >= 0 ? decode(fd, now_usec, position) : EL_POSITION_SHORT;
+    el_position_verdict_t verdict = fd >= 0 ? files_decode(fd, now_usec,
+                                                           position) : EL_POSITION_SHORT;
 
     /* Twice, if the first look met the writer in the middle of its write. */
     if (verdict == EL_POSITION_DAMAGED) {
-        verdict = decode(fd, now_usec, position);
+        verdict = files_decode(fd, now_usec, position);
     }
     if (kept < 0 && fd >= 0) {
         saved = errno;
@@ -136,7 +137,7 @@ el_position_file_result_t el_position_file_open(el_position_file_t *file, const 
     } else if (!S_ISREG(info.st_mode) || info.st_size > EL_POSITION_SIZE) {
         /* A file that is longer than a position was somebody's before its path was given here. */
         result = EL_POSITION_FILE_REFUSED;
-    } else if (lock(file->fd, F_OFD_SETLK, &wanted) != 0) {
+    } else if (files_lock(file->fd, F_OFD_SETLK, &wanted) != 0) {
         result = errno == EAGAIN || errno == EACCES ? EL_POSITION_FILE_TAKEN
                                                     : EL_POSITION_FILE_ERROR;
     }

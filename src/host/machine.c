@@ -24,7 +24,7 @@
 #define LOOK_AGAIN_USEC UINT64_C(10000000)
 
 /* Reads up to `size` bytes from the beginning; 0 if that fails, and errno says why. */
-static size_t read_from(int fd, char *text, size_t size)
+static size_t machine_read_from(int fd, char *text, size_t size)
 {
     size_t len = 0;
     ssize_t got = 0;
@@ -36,7 +36,7 @@ static size_t read_from(int fd, char *text, size_t size)
     return got < 0 ? 0 : len;
 }
 
-static size_t read_path(const char *path, char *text, size_t size)
+static size_t machine_read_path(const char *path, char *text, size_t size)
 {
     int fd = open(path, OPEN_FLAGS);
     size_t len;
@@ -45,7 +45,7 @@ static size_t read_path(const char *path, char *text, size_t size)
     if (fd < 0) {
         return 0;
     }
-    len = read_from(fd, text, size);
+    len = machine_read_from(fd, text, size);
     saved = errno;
     close(fd);
     errno = saved;
@@ -53,7 +53,7 @@ static size_t read_path(const char *path, char *text, size_t size)
 }
 
 /* `folder`/`name` into `path`; false if it is too long. */
-static bool join(char *path, const char *folder, const char *name)
+static bool machine_join(char *path, const char *folder, const char *name)
 {
     int len = snprintf(path, EL_CGROUP_PATH, "%s/%s", folder, name);
 
@@ -61,15 +61,16 @@ static bool join(char *path, const char *folder, const char *name)
 }
 
 /* Reads a file of a folder into `small`. */
-static size_t read_in(el_machine_t *machine, const char *folder, const char *name)
+static size_t machine_read_in(el_machine_t *machine, const char *folder, const char *name)
 {
     char path[EL_CGROUP_PATH];
 
-    return join(path, folder, name) ? read_path(path, machine->small, sizeof(machine->small)) : 0;
+    return machine_join(path, folder, name) ? machine_read_path(path, machine->small,
+                                                                sizeof(machine->small)) : 0;
 }
 
 /* The CPUs that the kernel lets this process run on. */
-static void read_affinity(el_machine_t *machine)
+static void machine_read_affinity(el_machine_t *machine)
 {
     cpu_set_t *set = CPU_ALLOC(EL_LOAD_CPUS);
     size_t size = CPU_ALLOC_SIZE(EL_LOAD_CPUS);
@@ -91,9 +92,9 @@ static void read_affinity(el_machine_t *machine)
 }
 
 /* Leaves of the mask what is in the group's cpuset too; all of it where that would be nothing. */
-static void narrow_mask(el_machine_t *machine, const char *folder, const char *name)
+static void machine_narrow_mask(el_machine_t *machine, const char *folder, const char *name)
 {
-    size_t len = read_in(machine, folder, name);
+    size_t len = machine_read_in(machine, folder, name);
     el_cpuset_t cpus, both;
 
     if (!machine->masked || len == 0 || !el_cgroup_cpus(machine->small, len, &cpus)) {
@@ -113,20 +114,20 @@ typedef struct {
     size_t base; /* the mount point's length */
 } folder_t;
 
-static bool find_folder(el_machine_t *machine, const char *controller, folder_t *folder)
+static bool machine_find_folder(el_machine_t *machine, const char *controller, folder_t *folder)
 {
     size_t prefix = strlen(machine->root);
     char path[EL_CGROUP_PATH];
     size_t cgroup, mountinfo, base;
 
-    if (prefix >= sizeof(folder->path) || !join(path, machine->root, "proc/self/cgroup")) {
+    if (prefix >= sizeof(folder->path) || !machine_join(path, machine->root, "proc/self/cgroup")) {
         return false;
     }
-    cgroup = read_path(path, machine->small, sizeof(machine->small));
-    if (!join(path, machine->root, "proc/self/mountinfo")) {
+    cgroup = machine_read_path(path, machine->small, sizeof(machine->small));
+    if (!machine_join(path, machine->root, "proc/self/mountinfo")) {
         return false;
     }
-    mountinfo = read_path(path, machine->text, sizeof(machine->text));
+    mountinfo = machine_read_path(path, machine->text, sizeof(machine->text));
     memcpy(folder->path, machine->root, prefix);
     base = el_cgroup_folder((el_cgroup_text_t){machine->small, cgroup},
                             (el_cgroup_text_t){machine->text, mountinfo}, controller,
@@ -135,10 +136,11 @@ static bool find_folder(el_machine_t *machine, const char *controller, folder_t 
     return base > 0;
 }
 
-static bool read_limit(el_machine_t *machine, unsigned version, const char *folder, double *cpus)
+static bool machine_read_limit(el_machine_t *machine, unsigned version, const char *folder,
+                               double *cpus)
 {
     char quota[64];
-    size_t len = read_in(machine, folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
+    size_t len = machine_read_in(machine, folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
     size_t quota_len = len < sizeof(quota) ? len : sizeof(quota);
 
     if (len == 0) {
@@ -148,7 +150,7 @@ static bool read_limit(el_machine_t *machine, unsigned version, const char *fold
         return el_cgroup_max(machine->small, len, cpus);
     }
     memcpy(quota, machine->small, quota_len);
-    len = read_in(machine, folder, "cpu.cfs_period_us");
+    len = machine_read_in(machine, folder, "cpu.cfs_period_us");
     return el_cgroup_quota(quota, quota_len, machine->small, len, cpus);
 }
 
@@ -156,14 +158,14 @@ static bool read_limit(el_machine_t *machine, unsigned version, const char *fold
  * The least limit of the group and of what it is in. `folder` becomes the one that has it: what
  * others in there use counts against it too.
  */
-static void find_limit(el_machine_t *machine, unsigned version, folder_t *folder)
+static void machine_find_limit(el_machine_t *machine, unsigned version, folder_t *folder)
 {
     folder_t at = *folder;
     double cpus;
 
     machine->facts.limit = 0;
     do {
-        if (read_limit(machine, version, at.path, &cpus) && cpus > 0
+        if (machine_read_limit(machine, version, at.path, &cpus) && cpus > 0
             && (machine->facts.limit == 0 || cpus < machine->facts.limit)) {
             machine->facts.limit = cpus;
             *folder = at;
@@ -172,10 +174,10 @@ static void find_limit(el_machine_t *machine, unsigned version, folder_t *folder
 }
 
 /* Keeps the path of a file as one that a signal may be read from; false if it is not there. */
-static bool offer(el_machine_t *machine, el_machine_file_t file, const char *folder,
-                  const char *name)
+static bool machine_offer(el_machine_t *machine, el_machine_file_t file, const char *folder,
+                          const char *name)
 {
-    if (folder[0] == '\0' || !join(machine->path[file], folder, name)
+    if (folder[0] == '\0' || !machine_join(machine->path[file], folder, name)
         || access(machine->path[file], R_OK) != 0) {
         machine->path[file][0] = '\0';
         return false;
@@ -183,49 +185,49 @@ static bool offer(el_machine_t *machine, el_machine_file_t file, const char *fol
     return true;
 }
 
-static void look_at_version_1(el_machine_t *machine)
+static void machine_look_at_version_1(el_machine_t *machine)
 {
     folder_t own, limiting, folder;
 
-    if (!find_folder(machine, "cpu", &own)) {
+    if (!machine_find_folder(machine, "cpu", &own)) {
         return;
     }
     limiting = own;
-    find_limit(machine, 1, &limiting);
+    machine_find_limit(machine, 1, &limiting);
     /* The time used is another hierarchy's: the folder of the same name there, if any. */
-    if (!find_folder(machine, "cpuacct", &folder)) {
+    if (!machine_find_folder(machine, "cpuacct", &folder)) {
         folder.path[0] = '\0';
     } else if (strcmp(own.path + own.base, folder.path + folder.base) == 0) {
         folder.path[folder.base + strlen(limiting.path) - limiting.base] = '\0';
     }
-    if (offer(machine, EL_MACHINE_USAGE, folder.path, "cpuacct.usage")) {
+    if (machine_offer(machine, EL_MACHINE_USAGE, folder.path, "cpuacct.usage")) {
         machine->facts.cgroups = 1;
     }
-    if (find_folder(machine, "cpuset", &folder)) {
-        narrow_mask(machine, folder.path, "cpuset.effective_cpus");
+    if (machine_find_folder(machine, "cpuset", &folder)) {
+        machine_narrow_mask(machine, folder.path, "cpuset.effective_cpus");
     }
 }
 
-static void look_at_version_2(el_machine_t *machine)
+static void machine_look_at_version_2(el_machine_t *machine)
 {
     folder_t own, limiting;
 
-    if (!find_folder(machine, NULL, &own)) {
+    if (!machine_find_folder(machine, NULL, &own)) {
         return;
     }
-    narrow_mask(machine, own.path, "cpuset.cpus.effective");
+    machine_narrow_mask(machine, own.path, "cpuset.cpus.effective");
     /* If version 1 has the controller, this hierarchy has no limits. */
     if (machine->facts.cgroups == 0) {
         limiting = own;
-        find_limit(machine, 2, &limiting);
-        if (offer(machine, EL_MACHINE_USAGE, limiting.path, "cpu.stat")) {
+        machine_find_limit(machine, 2, &limiting);
+        if (machine_offer(machine, EL_MACHINE_USAGE, limiting.path, "cpu.stat")) {
             machine->facts.cgroups = 2;
         }
     }
 }
 
 /* A file of /proc: what a container's host puts in its place need not keep the clock's time. */
-static bool is_the_kernels(const char *path)
+static bool machine_is_the_kernels(const char *path)
 {
 #ifdef PROC_SUPER_MAGIC
     struct statfs system;
@@ -237,21 +239,21 @@ static bool is_the_kernels(const char *path)
 #endif
 }
 
-static void look(el_machine_t *machine, uint64_t now_usec)
+static void machine_look(el_machine_t *machine, uint64_t now_usec)
 {
     memset(&machine->facts, 0, sizeof(machine->facts));
     memset(machine->path, 0, sizeof(machine->path));
     machine->looked_usec = now_usec;
-    read_affinity(machine);
-    look_at_version_1(machine);
-    look_at_version_2(machine);
+    machine_read_affinity(machine);
+    machine_look_at_version_1(machine);
+    machine_look_at_version_2(machine);
     if (machine->facts.cgroups == 0) {
         machine->facts.limit = 0;
     }
     snprintf(machine->path[EL_MACHINE_STAT], EL_CGROUP_PATH, "%s%s",
              machine->proc_stat != NULL ? machine->proc_stat : machine->root,
              machine->proc_stat != NULL ? "" : "/proc/stat");
-    machine->facts.tick_usec = is_the_kernels(machine->path[EL_MACHINE_STAT])
+    machine->facts.tick_usec = machine_is_the_kernels(machine->path[EL_MACHINE_STAT])
                                    ? 1e6 / (double)sysconf(_SC_CLK_TCK) : 0;
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
     machine->signals = el_load_signals(machine->kind, &machine->facts);
@@ -266,18 +268,18 @@ void el_machine_open(el_machine_t *machine, const char *root, const char *proc_s
     machine->proc_stat = proc_stat;
     machine->kind = kind;
     machine->kept = -1;
-    look(machine, now_usec);
+    machine_look(machine, now_usec);
 }
 
 /* The file of the signal that counts. */
-static const char *path_of(const el_machine_t *machine)
+static const char *machine_path_of(const el_machine_t *machine)
 {
     return machine->path[machine->signals.cgroup ? EL_MACHINE_USAGE : EL_MACHINE_STAT];
 }
 
 void el_machine_keep(el_machine_t *machine)
 {
-    machine->kept = open(path_of(machine), OPEN_FLAGS);
+    machine->kept = open(machine_path_of(machine), OPEN_FLAGS);
 }
 
 void el_machine_close(el_machine_t *machine)
@@ -296,7 +298,7 @@ bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec)
         return false;
     }
     memcpy(before, machine->signals_text, sizeof(before));
-    look(machine, now_usec);
+    machine_look(machine, now_usec);
     return strcmp(before, machine->signals_text) != 0;
 }
 
@@ -307,11 +309,12 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
     bool good;
     size_t len;
 
-    *path = path_of(machine);
+    *path = machine_path_of(machine);
     reading->has_stat = reading->has_usage = false;
     reading->at_usec = by_kernel ? el_clock_usec() : now_usec; /* later, by what was read before */
-    len = machine->kept >= 0 ? read_from(machine->kept, machine->text, sizeof(machine->text))
-                             : read_path(*path, machine->text, sizeof(machine->text));
+    len = machine->kept >= 0 ? machine_read_from(machine->kept, machine->text,
+                                                 sizeof(machine->text))
+                             : machine_read_path(*path, machine->text, sizeof(machine->text));
     if (!machine->signals.cgroup) {
         good = reading->has_stat = len > 0 && el_load_parse(machine->text, len, &reading->stat);
     } else {

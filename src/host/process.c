@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t nsec_of(clockid_t clock)
+static uint64_t process_nsec_of(clockid_t clock)
 {
     struct timespec now = {0};
 
@@ -25,7 +25,7 @@ static uint64_t nsec_of(clockid_t clock)
 
 uint64_t el_clock_nsec(void)
 {
-    return nsec_of(CLOCK_MONOTONIC);
+    return process_nsec_of(CLOCK_MONOTONIC);
 }
 
 uint64_t el_clock_usec(void)
@@ -40,7 +40,7 @@ uint32_t el_clock_sec(void)
 
 uint64_t el_clock_cpu_nsec(void)
 {
-    return nsec_of(CLOCK_THREAD_CPUTIME_ID);
+    return process_nsec_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 bool el_process_is_alive(uint32_t pid)
@@ -131,22 +131,22 @@ static struct {
     clockid_t clock;
 } idle;
 
-static void wait_for(sem_t *semaphore)
+static void process_wait_for(sem_t *semaphore)
 {
     while (sem_wait(semaphore) != 0 && errno == EINTR) {
     }
 }
 
-static void *work(void *unused)
+static void *process_work(void *unused)
 {
     (void)unused;
     idle.tid = (pid_t)syscall(SYS_gettid);
     sem_post(&idle.begun);
-    wait_for(&idle.wake);
+    process_wait_for(&idle.wake);
     /* el_idle_thread_start() has failed where there is nothing to run. */
     while (idle.run) {
         idle.run();
-        wait_for(&idle.wake);
+        process_wait_for(&idle.wake);
     }
     return NULL;
 }
@@ -163,10 +163,10 @@ bool el_idle_thread_start(void (*run)(void))
     sem_init(&idle.begun, 0, 0);
     sem_init(&idle.wake, 0, 0);
     idle.run = run;
-    if (!el_thread_start(work, NULL, &thread)) {
+    if (!el_thread_start(process_work, NULL, &thread)) {
         return false;
     }
-    wait_for(&idle.begun);
+    process_wait_for(&idle.begun);
     if (sched_setscheduler(idle.tid, SCHED_IDLE, &(struct sched_param){0}) != 0
         || pthread_getcpuclockid(thread, &idle.clock) != 0) {
         error = errno;
@@ -186,5 +186,5 @@ void el_idle_thread_wake(void)
 
 uint64_t el_idle_thread_cpu_nsec(void)
 {
-    return idle.started ? nsec_of(idle.clock) : 0;
+    return idle.started ? process_nsec_of(idle.clock) : 0;
 }

@@ -40,7 +40,7 @@ static module *const records[EL_RECORDS] = {
     [EL_RECORD_BROTLI] = &brotli_record,
 };
 
-static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+static int elastic_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     (void)plog;
     (void)ptemp;
@@ -56,7 +56,7 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
  * same time. With few workers, 64 MB: the largest body that is allowed takes 33 MB, two windows of
  * br, and half a window more while one of them grows.
  */
-static int64_t memory_of_requests(void)
+static int64_t elastic_memory_of_requests(void)
 {
     int processes = 1, threads = 1;
     int64_t workers;
@@ -68,7 +68,7 @@ static int64_t memory_of_requests(void)
     return (workers > 64 ? workers : 64) * 1024 * 1024;
 }
 
-static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_t *pconf)
+static el_shared_config_t elastic_shared_config(const server_rec *main_server, apr_pool_t *pconf)
 {
     const el_server_t *server = el_server_of(main_server);
     const int64_t *value = server->values.value;
@@ -91,7 +91,7 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
         .goal = el_value_is_set(&server->values, EL_SERVER_CONTROL) ? "cpu" : "time 5Mbit/s",
         .start = el_ladder_start(el_policy_ranges),
         .interval = (uint64_t)value[EL_SERVER_INTERVAL],
-        .max_memory = only_requests ? memory_of_requests() : value[EL_SERVER_MAX_MEMORY],
+        .max_memory = only_requests ? elastic_memory_of_requests() : value[EL_SERVER_MAX_MEMORY],
         .max_of_requests = only_requests,
         .idle = (double)value[EL_SERVER_IDLE] / EL_PPM,
         .idle_top = value[EL_SERVER_IDLE_TOP],
@@ -108,7 +108,8 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
     return config;
 }
 
-static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
+static int elastic_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                                server_rec *server)
 {
     (void)plog;
     el_dictionaries_check(server, pconf);
@@ -116,7 +117,8 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
     return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
-static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
+static int elastic_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                               server_rec *server)
 {
     el_shared_config_t config;
     char engines[256];
@@ -128,7 +130,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         return OK;
     }
     el_policy_configure(server);
-    config = shared_config(server, pconf);
+    config = elastic_shared_config(server, pconf);
     if (el_shared_open(&config, server) != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -147,7 +149,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     return OK;
 }
 
-static void child_init(apr_pool_t *pchild, server_rec *main_server)
+static void elastic_child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     const el_server_t *server = el_server_of(main_server);
     uint64_t memory = (uint64_t)server->values.value[EL_SERVER_POOL_MEMORY];
@@ -168,14 +170,14 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     el_store_child(threads > 1);
 }
 
-static void child_ready(apr_pool_t *pchild, server_rec *main_server)
+static void elastic_child_ready(apr_pool_t *pchild, server_rec *main_server)
 {
     (void)main_server;
     el_tick_child(pchild);
 }
 
 /* At a start and at a restart; a graceful one keeps the position and the counters. */
-static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
+static int elastic_pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
 {
     (void)pool;
     (void)type;
@@ -188,7 +190,7 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
  * Notes the client's credentials for the cache and the dictionaries, before another module changes
  * them. By then mod_remoteip has set the client's address, at FIRST.
  */
-static int note_credentials(request_rec *r)
+static int elastic_note_credentials(request_rec *r)
 {
     el_visitor_keep(r);
     return el_store_is_open() || el_dictionaries_are_open() ? el_response_note_credentials(r)
@@ -209,7 +211,7 @@ static int note_credentials(request_rec *r)
  * Before all other handlers: prepares conditional requests and request bodies, and answers for
  * ElasticDictionaryFile and the status. One hook, because every response pays for each hook.
  */
-static int handle(request_rec *r)
+static int elastic_handle(request_rec *r)
 {
     int status;
 
@@ -232,7 +234,7 @@ static int handle(request_rec *r)
  * Once for each configuration, however many records are loaded. Nowhere else may anything be
  * registered or sorted: httpd and other modules walk the arrays of hooks while they call them.
  */
-static void register_hooks(apr_pool_t *pconf)
+static void elastic_register_hooks(apr_pool_t *pconf)
 {
     static const char key[] = "mod_elastic:hooks";
     void *registered = NULL;
@@ -243,23 +245,23 @@ static void register_hooks(apr_pool_t *pconf)
     }
     apr_pool_userdata_setn(key, key, NULL, pconf);
     el_directives_begin();
-    ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_pre_config(elastic_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_check_config(elastic_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(el_dump, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(elastic_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_pre_mpm(elastic_pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     /* Before mod_watchdog's, which starts the timer's thread. */
-    ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_child_init(elastic_child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_child_init(elastic_child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_filter(el_filter_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_read_request(el_visitor_look, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_post_read_request(note_credentials, NULL, NULL, BEHIND_MOD_HEADERS);
+    ap_hook_post_read_request(elastic_note_credentials, NULL, NULL, BEHIND_MOD_HEADERS);
     ap_hook_pre_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_map_to_storage(el_dictionary_map, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_handler(handle, NULL, NULL, BEHIND_MOD_CACHE);
+    ap_hook_handler(elastic_handle, NULL, NULL, BEHIND_MOD_CACHE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, PRECOMPRESSED);
     APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);
     el_filter_register();
@@ -270,16 +272,16 @@ static void register_hooks(apr_pool_t *pconf)
     el_precompressed_register();
 }
 
-static void register_record(el_record_t record, apr_pool_t *pconf)
+static void elastic_register_record(el_record_t record, apr_pool_t *pconf)
 {
     el_record_load(record, records[record], pconf);
-    register_hooks(pconf);
+    elastic_register_hooks(pconf);
     el_filter_register_record(record);
 }
 
-static void register_elastic(apr_pool_t *pconf);
-static void register_deflate(apr_pool_t *pconf);
-static void register_brotli(apr_pool_t *pconf);
+static void elastic_register(apr_pool_t *pconf);
+static void elastic_register_deflate(apr_pool_t *pconf);
+static void elastic_register_brotli(apr_pool_t *pconf);
 
 /*
  * The code knows its records by hidden symbols, so that another module that exports the same names
@@ -296,7 +298,7 @@ static module elastic_record = {
     el_server_create,
     el_server_merge,
     el_commands,
-    register_elastic,
+    elastic_register,
     0,
 };
 
@@ -307,7 +309,7 @@ static module deflate_record = {
     el_stock_create,
     el_stock_merge,
     el_deflate_commands,
-    register_deflate,
+    elastic_register_deflate,
     0,
 };
 
@@ -318,7 +320,7 @@ static module brotli_record = {
     el_stock_create,
     el_stock_merge,
     el_brotli_commands,
-    register_brotli,
+    elastic_register_brotli,
     0,
 };
 
@@ -329,19 +331,19 @@ EXPORT(elastic_module, elastic_record);
 EXPORT(deflate_module, deflate_record);
 EXPORT(brotli_module, brotli_record);
 
-static void register_elastic(apr_pool_t *pconf)
+static void elastic_register(apr_pool_t *pconf)
 {
-    register_record(EL_RECORD_ELASTIC, pconf);
+    elastic_register_record(EL_RECORD_ELASTIC, pconf);
 }
 
-static void register_deflate(apr_pool_t *pconf)
+static void elastic_register_deflate(apr_pool_t *pconf)
 {
-    register_record(EL_RECORD_DEFLATE, pconf);
+    elastic_register_record(EL_RECORD_DEFLATE, pconf);
     el_input_register_deflate();
     el_inflate_output_register();
 }
 
-static void register_brotli(apr_pool_t *pconf)
+static void elastic_register_brotli(apr_pool_t *pconf)
 {
-    register_record(EL_RECORD_BROTLI, pconf);
+    elastic_register_record(EL_RECORD_BROTLI, pconf);
 }

@@ -68,7 +68,7 @@ struct row {
 };
 
 /* The whole text as a number within bounds. */
-static bool read_number(const char *text, double least, double most, double *number)
+static bool elasticd_read_number(const char *text, double least, double most, double *number)
 {
     char *end;
     double value;
@@ -83,7 +83,7 @@ static bool read_number(const char *text, double least, double most, double *num
     return true;
 }
 
-static bool read_whole(const char *text, long least, long most, long *number)
+static bool elasticd_read_whole(const char *text, long least, long most, long *number)
 {
     char *end;
     long value;
@@ -97,37 +97,37 @@ static bool read_whole(const char *text, long least, long most, long *number)
     return true;
 }
 
-static void *field(const row_t *row, options_t *options)
+static void *elasticd_field(const row_t *row, options_t *options)
 {
     return (char *)options + row->at;
 }
 
-static bool read_text(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_text(const row_t *row, const char *text, options_t *options)
 {
-    *(const char **)field(row, options) = text;
+    *(const char **)elasticd_field(row, options) = text;
     return true;
 }
 
-static bool read_flag(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_flag(const row_t *row, const char *text, options_t *options)
 {
     (void)text;
-    *(bool *)field(row, options) = true;
+    *(bool *)elasticd_field(row, options) = true;
     return true;
 }
 
-static bool read_percent(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_percent(const row_t *row, const char *text, options_t *options)
 {
     double percent;
 
-    if (!read_number(text, 0, 100, &percent)) {
+    if (!elasticd_read_number(text, 0, 100, &percent)) {
         return false;
     }
-    *(double *)field(row, options) = percent / 100;
+    *(double *)elasticd_field(row, options) = percent / 100;
     return true;
 }
 
 /* `500ms`, `2s`, or a bare number of seconds, as ElasticInterval. */
-static bool read_interval(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_interval(const row_t *row, const char *text, options_t *options)
 {
     char number[32];
     size_t len = strlen(text);
@@ -144,97 +144,100 @@ static bool read_interval(const row_t *row, const char *text, options_t *options
     }
     memcpy(number, text, len);
     number[len] = '\0';
-    if (!read_number(number, INTERVAL_MIN_MSEC / unit_msec, INTERVAL_MAX_MSEC / unit_msec,
-                     &value)) {
+    if (!elasticd_read_number(number, INTERVAL_MIN_MSEC / unit_msec, INTERVAL_MAX_MSEC / unit_msec,
+                              &value)) {
         return false;
     }
-    *(uint64_t *)field(row, options) = (uint64_t)(value * unit_msec * 1000 + 0.5);
+    *(uint64_t *)elasticd_field(row, options) = (uint64_t)(value * unit_msec * 1000 + 0.5);
     return true;
 }
 
-static bool read_mode(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_mode(const row_t *row, const char *text, options_t *options)
 {
     bool step = strcmp(text, "step") == 0;
 
-    *(el_control_mode_t *)field(row, options) = step ? EL_CONTROL_STEP : EL_CONTROL_MIX;
+    *(el_control_mode_t *)elasticd_field(row, options) = step ? EL_CONTROL_STEP : EL_CONTROL_MIX;
     return step || strcmp(text, "mix") == 0;
 }
 
-static bool read_load(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_load(const row_t *row, const char *text, options_t *options)
 {
     for (int kind = 0; kind < EL_LOAD_KINDS; kind++) {
         if (strcmp(text, el_load_kind_word((el_load_kind_t)kind)) == 0) {
-            *(el_load_kind_t *)field(row, options) = (el_load_kind_t)kind;
+            *(el_load_kind_t *)elasticd_field(row, options) = (el_load_kind_t)kind;
             return true;
         }
     }
     return false;
 }
 
-static bool read_proc_stat(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_proc_stat(const row_t *row, const char *text, options_t *options)
 {
     options->load = EL_LOAD_STAT;
-    return read_text(row, text, options);
+    return elasticd_read_text(row, text, options);
 }
 
-static bool read_start(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_start(const row_t *row, const char *text, options_t *options)
 {
-    return read_number(text, 0, TOP_MAX, field(row, options));
+    return elasticd_read_number(text, 0, TOP_MAX, elasticd_field(row, options));
 }
 
-static bool read_top(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_top(const row_t *row, const char *text, options_t *options)
 {
     long number;
 
-    if (!read_whole(text, 1, TOP_MAX, &number)) {
+    if (!elasticd_read_whole(text, 1, TOP_MAX, &number)) {
         return false;
     }
-    *(unsigned *)field(row, options) = (unsigned)number;
+    *(unsigned *)elasticd_field(row, options) = (unsigned)number;
     return true;
 }
 
-static bool read_nice(const row_t *row, const char *text, options_t *options)
+static bool elasticd_read_nice(const row_t *row, const char *text, options_t *options)
 {
     long number;
 
-    if (!read_whole(text, -20, 19, &number)) {
+    if (!elasticd_read_whole(text, -20, 19, &number)) {
         return false;
     }
-    *(int *)field(row, options) = (int)number;
+    *(int *)elasticd_field(row, options) = (int)number;
     options->nice_given = true;
     return true;
 }
 
-#define AT(field) offsetof(options_t, field)
+#define AT(elasticd_field) offsetof(options_t, elasticd_field)
 #define PERCENTAGE "a percentage of 0 to 100"
 
 static const row_t rows[] = {
-    {'f', "file", "PATH", "the position file (" FILE_DEFAULT ")", read_text, AT(file), NULL},
-    {'p', "pid-file", "PATH", "write the process's number there (none)", read_text, AT(pid_file),
+    {'f', "file", "PATH", "the position file (" FILE_DEFAULT ")", elasticd_read_text, AT(file),
      NULL},
-    {'F', "foreground", NULL, "stay in the foreground, log to stderr", read_flag, AT(foreground),
-     NULL},
-    {'i', "interval", "TIME", "between samples, 100ms to 60s (500ms)", read_interval,
+    {'p', "pid-file", "PATH", "write the process's number there (none)", elasticd_read_text,
+     AT(pid_file), NULL},
+    {'F', "foreground", NULL, "stay in the foreground, log to stderr", elasticd_read_flag,
+     AT(foreground), NULL},
+    {'i', "interval", "TIME", "between samples, 100ms to 60s (500ms)", elasticd_read_interval,
      AT(interval_usec), "a time of 100ms to 60s"},
-    {'l', "low", "PERCENT", "effort goes up below this CPU load (50)", read_percent,
+    {'l', "low", "PERCENT", "effort goes up below this CPU load (50)", elasticd_read_percent,
      AT(control.low), PERCENTAGE},
-    {'H', "high", "PERCENT", "effort goes down above this CPU load (80)", read_percent,
+    {'H', "high", "PERCENT", "effort goes down above this CPU load (80)", elasticd_read_percent,
      AT(control.high), PERCENTAGE},
     {'b', "bypass", "PERCENT", "above it, and at the floor, nothing is to be compressed (off)",
-     read_percent, AT(control.bypass), PERCENTAGE},
-    {'c', "control", "MODE", "step or mix (mix)", read_mode, AT(control.mode), "step or mix"},
-    {'t', "top", "N", "setups above the floor, 1 to 1000 (8)", read_top, AT(control.top),
+     elasticd_read_percent, AT(control.bypass), PERCENTAGE},
+    {'c', "control", "MODE", "step or mix (mix)", elasticd_read_mode, AT(control.mode),
+     "step or mix"},
+    {'t', "top", "N", "setups above the floor, 1 to 1000 (8)", elasticd_read_top, AT(control.top),
      "a number of 1 to 1000"},
-    {'s', "start", "N", "position to begin with, 0 to top (five eighths of top)", read_start,
-     AT(start), "a position of 0 to --top"},
-    {'L', "load", "SIGNAL", "auto, stat or cgroup (auto)", read_load, AT(load),
+    {'s', "start", "N", "position to begin with, 0 to top (five eighths of top)",
+     elasticd_read_start, AT(start), "a position of 0 to --top"},
+    {'L', "load", "SIGNAL", "auto, stat or cgroup (auto)", elasticd_read_load, AT(load),
      "auto, stat or cgroup"},
-    {0, "proc-stat", "PATH", "read in place of /proc/stat; implies --load stat", read_proc_stat,
-     AT(proc_stat), NULL},
-    {0, "root", "PATH", "read the kernel's files below PATH", read_text, AT(root), NULL},
-    {'n', "nice", "N", "priority of the process, -20 to 19 (-5)", read_nice, AT(nice),
+    {0, "proc-stat", "PATH", "read in place of /proc/stat; implies --load stat",
+     elasticd_read_proc_stat, AT(proc_stat), NULL},
+    {0, "root", "PATH", "read the kernel's files below PATH", elasticd_read_text, AT(root), NULL},
+    {'n', "nice", "N", "priority of the process, -20 to 19 (-5)", elasticd_read_nice, AT(nice),
      "a number of -20 to 19"},
-    {0, "show", NULL, "print what the position file says, and end", read_flag, AT(show), NULL},
+    {0, "show", NULL, "print what the position file says, and end", elasticd_read_flag,
+     AT(elasticd_show), NULL},
     {'V', "version", NULL, "print the version, and end", NULL, 0, NULL},
     {'h', "help", NULL, "print this, and end", NULL, 0, NULL},
 };
@@ -242,19 +245,19 @@ static const row_t rows[] = {
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 /* The code of a row for getopt_long(): its letter, or a number beyond all letters. */
-static int code_of(size_t row)
+static int elasticd_code_of(size_t row)
 {
     return rows[row].letter ? rows[row].letter : 256 + (int)row;
 }
 
 /* getopt's tables: `letters` has room for two characters a row, `names` for one row more. */
-static void fill_tables(char *letters, struct option *names)
+static void elasticd_fill_tables(char *letters, struct option *names)
 {
     for (size_t i = 0; i < ROWS; i++) {
         bool takes = rows[i].argument != NULL;
 
         names[i] = (struct option){rows[i].name, takes ? required_argument : no_argument, NULL,
-                                   code_of(i)};
+                                   elasticd_code_of(i)};
         if (rows[i].letter) {
             *letters++ = rows[i].letter;
             if (takes) {
@@ -266,7 +269,7 @@ static void fill_tables(char *letters, struct option *names)
     *letters = '\0';
 }
 
-static void print_help(void)
+static void elasticd_print_help(void)
 {
     puts("usage: elasticd [option...]\n"
          "\n"
@@ -284,7 +287,7 @@ static void print_help(void)
 }
 
 /* Checks that need all options. */
-static bool fit_together(options_t *options)
+static bool elasticd_fit_together(options_t *options)
 {
     if (options->control.low >= options->control.high) {
         fprintf(stderr, "elasticd: --low %g is not below --high %g\n", 100 * options->control.low,
@@ -302,14 +305,14 @@ static bool fit_together(options_t *options)
     return true;
 }
 
-static result_t refuse(void)
+static result_t elasticd_refuse(void)
 {
     fputs("Try 'elasticd --help'.\n", stderr);
     return OPTIONS_WRONG;
 }
 
 /* The strings are those of `argv`. */
-static result_t options_read(int argc, char **argv, options_t *options)
+static result_t elasticd_options_read(int argc, char **argv, options_t *options)
 {
     char letters[2 * ROWS + 1];
     struct option names[ROWS + 1];
@@ -323,18 +326,18 @@ static result_t options_read(int argc, char **argv, options_t *options)
         .start = -1,
         .nice = -5,
     };
-    fill_tables(letters, names);
+    elasticd_fill_tables(letters, names);
     while ((code = getopt_long(argc, argv, letters, names, NULL)) != -1) {
         const row_t *row = rows;
 
-        while (row < rows + ROWS && code_of((size_t)(row - rows)) != code) {
+        while (row < rows + ROWS && elasticd_code_of((size_t)(row - rows)) != code) {
             row++;
         }
         if (row == rows + ROWS) {
-            return refuse();
+            return elasticd_refuse();
         }
         if (code == 'h') {
-            print_help();
+            elasticd_print_help();
             return OPTIONS_DONE;
         }
         if (code == 'V') {
@@ -343,14 +346,14 @@ static result_t options_read(int argc, char **argv, options_t *options)
         }
         if (!row->read(row, optarg, options)) {
             fprintf(stderr, "elasticd: --%s: '%s' is not %s\n", row->name, optarg, row->allowed);
-            return refuse();
+            return elasticd_refuse();
         }
     }
     if (optind < argc) {
         fprintf(stderr, "elasticd: '%s' is not an option\n", argv[optind]);
-        return refuse();
+        return elasticd_refuse();
     }
-    return fit_together(options) ? OPTIONS_RUN : OPTIONS_WRONG;
+    return elasticd_fit_together(options) ? OPTIONS_RUN : OPTIONS_WRONG;
 }
 
 /* sysexits(3) has no names for these that an init system would know: 2 is LSB's wrong usage. */
@@ -374,7 +377,7 @@ static struct {
 
 /* systemd reads the number before a line as its priority; at a terminal it is left out. */
 __attribute__((format(printf, 2, 3)))
-static void say(int priority, const char *format, ...)
+static void elasticd_say(int priority, const char *format, ...)
 {
     va_list args;
 
@@ -394,7 +397,7 @@ static void say(int priority, const char *format, ...)
     va_end(args);
 }
 
-static bool publish(bool stopped)
+static bool elasticd_publish(bool stopped)
 {
     el_position_t position = {
         .control = self.control,
@@ -409,32 +412,34 @@ static bool publish(bool stopped)
 
     if (good == self.writing_failed) {
         if (good) {
-            say(LOG_NOTICE, "%s is written again", self.options.file);
+            elasticd_say(LOG_NOTICE, "%s is written again", self.options.file);
         } else {
-            say(LOG_WARNING, "%s cannot be written: %s; its readers use their own controllers "
-                "until it can", self.options.file, strerror(errno));
+            elasticd_say(LOG_WARNING,
+                         "%s cannot be written: %s; its readers use their own controllers "
+                         "until it can", self.options.file, strerror(errno));
         }
     }
     self.writing_failed = !good;
     return good;
 }
 
-static void note_sampling(bool good, const char *path)
+static void elasticd_note_sampling(bool good, const char *path)
 {
     if (good != self.sampling_failed) {
         return;
     }
     self.sampling_failed = !good;
     if (good) {
-        say(LOG_NOTICE, "the CPU load can be read from %s again, sampling resumes", path);
+        elasticd_say(LOG_NOTICE, "the CPU load can be read from %s again, sampling resumes", path);
     } else {
-        say(LOG_WARNING, "the CPU load cannot be read from %s%s%s; nothing is published until it "
-            "can", path, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+        elasticd_say(LOG_WARNING,
+                     "the CPU load cannot be read from %s%s%s; nothing is published until it "
+                     "can", path, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
     }
 }
 
 /* Samples, controls and publishes. If there is no load to go by, the file becomes stale. */
-static void tick(uint64_t now)
+static void elasticd_tick(uint64_t now)
 {
     el_reading_t *before = &self.readings[self.newest];
     el_reading_t *after = &self.readings[1 - self.newest];
@@ -443,10 +448,10 @@ static void tick(uint64_t now)
     bool good;
 
     if (el_machine_refresh(&self.machine, now)) {
-        say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
+        elasticd_say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
     }
     good = el_machine_read(&self.machine, now, after, &path);
-    note_sampling(good, path);
+    elasticd_note_sampling(good, path);
     if (!good) {
         return;
     }
@@ -458,11 +463,11 @@ static void tick(uint64_t now)
     self.samples++;
     self.load_ppm = (uint32_t)(observed.busy * 1e6 + 0.5);
     self.control = el_control_next(&self.options.control, &observed, &self.memory, self.control);
-    publish(false);
+    elasticd_publish(false);
 }
 
 /* Waits for a signal until `due`; 0 if none came. */
-static int wait_until(uint64_t due)
+static int elasticd_wait_until(uint64_t due)
 {
     uint64_t now = el_clock_usec();
     uint64_t left = due > now ? due - now : 0;
@@ -472,36 +477,36 @@ static int wait_until(uint64_t due)
     return signal_number > 0 ? signal_number : 0;
 }
 
-static int run(void)
+static int elasticd_run(void)
 {
     uint64_t due = el_clock_usec();
 
     for (;;) {
         uint64_t now;
 
-        switch (wait_until(due)) {
+        switch (elasticd_wait_until(due)) {
         case SIGTERM:
         case SIGINT:
-            publish(true);
-            say(LOG_NOTICE, "ends after a signal");
+            elasticd_publish(true);
+            elasticd_say(LOG_NOTICE, "ends after a signal");
             return EXIT_SUCCESS;
         case SIGHUP:
             el_machine_open(&self.machine, self.options.root, self.options.proc_stat,
                             self.options.load, el_clock_usec());
-            say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
+            elasticd_say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
             continue;
         default:
             break;
         }
         now = el_clock_usec();
         if (el_control_due(due, now)) {
-            tick(now);
+            elasticd_tick(now);
             due = el_control_schedule(due, now, self.options.interval_usec);
         }
     }
 }
 
-static int show(void)
+static int elasticd_show(void)
 {
     el_position_t position = {0};
     uint64_t now = el_clock_usec();
@@ -525,7 +530,7 @@ static int show(void)
 }
 
 /* The position to begin with: if the one before has left off, if there was one. */
-static void take_over(void)
+static void elasticd_take_over(void)
 {
     el_position_t left = {0};
     el_position_verdict_t verdict =
@@ -540,7 +545,7 @@ static void take_over(void)
     self.control = el_control_clamp(&self.options.control, start);
 }
 
-static bool open_file(void)
+static bool elasticd_open_file(void)
 {
     switch (el_position_file_open(&self.file, self.options.file)) {
     case EL_POSITION_FILE_OPEN:
@@ -559,7 +564,7 @@ static bool open_file(void)
     }
 }
 
-static bool write_pid_file(void)
+static bool elasticd_write_pid_file(void)
 {
     int fd;
     bool good;
@@ -570,8 +575,8 @@ static bool write_pid_file(void)
     fd = open(self.options.pid_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     good = fd >= 0 && dprintf(fd, "%ld\n", (long)getpid()) > 0;
     if (!good) {
-        say(LOG_ERR, "the pid file %s cannot be written: %s", self.options.pid_file,
-            strerror(errno));
+        elasticd_say(LOG_ERR, "the pid file %s cannot be written: %s", self.options.pid_file,
+                     strerror(errno));
     }
     if (fd >= 0) {
         close(fd);
@@ -583,7 +588,7 @@ int main(int argc, char **argv)
 {
     int status;
 
-    switch (options_read(argc, argv, &self.options)) {
+    switch (elasticd_options_read(argc, argv, &self.options)) {
     case OPTIONS_DONE:
         return EXIT_SUCCESS;
     case OPTIONS_WRONG:
@@ -592,10 +597,10 @@ int main(int argc, char **argv)
         break;
     }
     if (self.options.show) {
-        return show();
+        return elasticd_show();
     }
-    take_over();
-    if (!open_file()) {
+    elasticd_take_over();
+    if (!elasticd_open_file()) {
         return EXIT_FAILURE;
     }
     /* Signals are waited for, not caught: nothing is ever interrupted. */
@@ -614,17 +619,17 @@ int main(int argc, char **argv)
     /* A priority above the servers': elasticd is wanted most when they leave nothing. */
     if (setpriority(PRIO_PROCESS, 0, self.options.nice) != 0
         && (self.options.nice_given || errno != EACCES)) {
-        say(LOG_WARNING, "the priority cannot be set: %s", strerror(errno));
+        elasticd_say(LOG_WARNING, "the priority cannot be set: %s", strerror(errno));
     }
-    if (!write_pid_file()) {
+    if (!elasticd_write_pid_file()) {
         return EXIT_FAILURE;
     }
     self.load_ppm = EL_POSITION_NO_LOAD;
     el_machine_open(&self.machine, self.options.root, self.options.proc_stat, self.options.load,
                     el_clock_usec());
-    say(LOG_NOTICE, "writes %s; the CPU load is read from %s", self.options.file,
-        self.machine.signals_text);
-    status = run();
+    elasticd_say(LOG_NOTICE, "writes %s; the CPU load is read from %s", self.options.file,
+                 self.machine.signals_text);
+    status = elasticd_run();
     if (self.options.pid_file != NULL) {
         unlink(self.options.pid_file);
     }

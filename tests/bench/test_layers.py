@@ -85,7 +85,7 @@ PLANTED = {
         "lines of a function: scripts/lib/budget allows"),
     "a hook that is registered while httpd runs another one": (
         [("src/httpd/mod_elastic.c", "static int late(request_rec *r)\n{\n"
-          "    ap_hook_handler(handle, NULL, NULL, APR_HOOK_MIDDLE);\n    return OK;\n}\n")],
+          "    ap_hook_handler(elastic_handle, NULL, NULL, APR_HOOK_MIDDLE);\n    return OK;\n}\n")],
         "late() calls ap_hook_handler() after modules were loaded"),
     "an optional hook that is": (
         [("src/httpd/mod_elastic.c", "static void late(void)\n{\n"
@@ -97,10 +97,10 @@ PLANTED = {
         "late() calls ap_register_output_filter() after modules were loaded"),
     "a function that registers, called by one that does not": (
         [("src/httpd/mod_elastic.c", "static void late(apr_pool_t *pool)\n{\n"
-          "    register_hooks(pool);\n}\n")],
-        "late() calls register_hooks() after modules were loaded"),
+          "    elastic_register_hooks(pool);\n}\n")],
+        "late() calls elastic_register_hooks() after modules were loaded"),
     "a macro that hides a hook": (
-        [("src/httpd/mod_elastic.c", "#define LATE() ap_hook_handler(handle, NULL, NULL, 0)\n")],
+        [("src/httpd/mod_elastic.c", "#define LATE() ap_hook_handler(elastic_handle, NULL, NULL, 0)\n")],
         "names ap_hook_handler() outside of a function"),
     "hooks that are sorted": (
         [("src/httpd/mod_elastic.c", "static void register_late(void)\n{\n"

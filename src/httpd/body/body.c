@@ -353,7 +353,7 @@ typedef struct {
     apr_bucket_type_t in_place;
 } watched_t;
 
-static void copy_fail(el_copy_t *copy)
+static void body_copy_fail(el_copy_t *copy)
 {
     copy->failed = true;
     el_memory_release(&copy->account, copy->bytes);
@@ -362,7 +362,7 @@ static void copy_fail(el_copy_t *copy)
 }
 
 /* Makes room for `nbytes` more. False if it cannot: the copy has failed. */
-static bool copy_reserve(el_copy_t *copy, size_t nbytes)
+static bool body_copy_reserve(el_copy_t *copy, size_t nbytes)
 {
     size_t needed = copy->nbytes + nbytes, room = 2 * copy->room;
     char *bytes;
@@ -371,7 +371,7 @@ static bool copy_reserve(el_copy_t *copy, size_t nbytes)
         return true;
     }
     if (nbytes > copy->most - copy->nbytes) {
-        copy_fail(copy);
+        body_copy_fail(copy);
         return false;
     }
     /* A file that is the whole body gets its own size. */
@@ -382,7 +382,7 @@ static bool copy_reserve(el_copy_t *copy, size_t nbytes)
     if (!bytes) {
         /* Refused to the copy, not to the body that this thread encodes next. */
         el_budget_take_refusal();
-        copy_fail(copy);
+        body_copy_fail(copy);
         return false;
     }
     if (copy->nbytes > 0) {
@@ -396,12 +396,12 @@ static bool copy_reserve(el_copy_t *copy, size_t nbytes)
 
 static const apr_bucket_type_t watched_type;
 
-static void copy_watch(el_copy_t *copy, apr_bucket *bucket)
+static void body_copy_watch(el_copy_t *copy, apr_bucket *bucket)
 {
     watched_t *watched = apr_bucket_alloc(sizeof(*watched), bucket->list);
 
     if (!watched) {
-        copy_fail(copy);
+        body_copy_fail(copy);
         return;
     }
     *watched = (watched_t){copy, bucket->type, bucket->data, watched_type};
@@ -412,7 +412,7 @@ static void copy_watch(el_copy_t *copy, apr_bucket *bucket)
 }
 
 /* Makes the bucket what it was; returns its copy. */
-static el_copy_t *copy_unwatch(apr_bucket *bucket)
+static el_copy_t *body_copy_unwatch(apr_bucket *bucket)
 {
     watched_t *watched = bucket->data;
     el_copy_t *copy = watched->copy;
@@ -425,74 +425,74 @@ static el_copy_t *copy_unwatch(apr_bucket *bucket)
 }
 
 /* After the read, the bucket has the data that came, and the next bucket stands for the rest. */
-static apr_status_t copy_read_watched(apr_bucket *bucket, const char **data, apr_size_t *len,
+static apr_status_t body_copy_read_watched(apr_bucket *bucket, const char **data, apr_size_t *len,
                                  apr_read_type_e mode)
 {
-    el_copy_t *copy = copy_unwatch(bucket);
+    el_copy_t *copy = body_copy_unwatch(bucket);
     const apr_bucket *behind = APR_BUCKET_NEXT(bucket);
     apr_status_t rv = apr_bucket_read(bucket, data, len, mode);
     apr_bucket *rest = APR_BUCKET_NEXT(bucket);
 
     if (APR_STATUS_IS_EAGAIN(rv)) {
-        copy_watch(copy, bucket);
+        body_copy_watch(copy, bucket);
     } else if (rv != APR_SUCCESS) {
-        copy_fail(copy);
+        body_copy_fail(copy);
     } else {
-        if (!copy->failed && *len > 0 && copy_reserve(copy, *len)) {
+        if (!copy->failed && *len > 0 && body_copy_reserve(copy, *len)) {
             memcpy(copy->bytes + copy->nbytes, *data, *len);
             copy->nbytes += *len;
         }
         if (rest != behind && rest->length == EL_BODY_UNKNOWN && !copy->failed) {
-            copy_watch(copy, rest);
+            body_copy_watch(copy, rest);
         }
     }
     return rv;
 }
 
-static void copy_destroy_watched(void *data)
+static void body_copy_destroy_watched(void *data)
 {
     watched_t *watched = data;
 
     watched->copy->unread--;
-    copy_fail(watched->copy);
+    body_copy_fail(watched->copy);
     watched->type->destroy(watched->data);
     apr_bucket_free(watched);
 }
 
-static apr_status_t copy_set_watched_aside(apr_bucket *bucket, apr_pool_t *pool)
+static apr_status_t body_copy_set_watched_aside(apr_bucket *bucket, apr_pool_t *pool)
 {
-    el_copy_t *copy = copy_unwatch(bucket);
+    el_copy_t *copy = body_copy_unwatch(bucket);
     apr_status_t rv = apr_bucket_setaside(bucket, pool);
 
-    copy_watch(copy, bucket);
+    body_copy_watch(copy, bucket);
     return rv;
 }
 
 static const apr_bucket_type_t watched_type = {
-    "ELASTIC_WATCHED", 5, APR_BUCKET_DATA, copy_destroy_watched, copy_read_watched,
-    copy_set_watched_aside, apr_bucket_split_notimpl, apr_bucket_copy_notimpl,
+    "ELASTIC_WATCHED", 5, APR_BUCKET_DATA, body_copy_destroy_watched, body_copy_read_watched,
+    body_copy_set_watched_aside, apr_bucket_split_notimpl, apr_bucket_copy_notimpl,
 };
 
 /* Takes a bucket with data, whose bytes follow all that was copied until now. */
-static void copy_take(el_copy_t *copy, apr_bucket *bucket)
+static void body_copy_take(el_copy_t *copy, apr_bucket *bucket)
 {
     if (copy->unread > 0) {
-        copy_fail(copy);
+        body_copy_fail(copy);
     } else if (bucket->length == EL_BODY_UNKNOWN) {
-        copy_watch(copy, bucket);
-    } else if (bucket->length > 0 && copy_reserve(copy, bucket->length)) {
+        body_copy_watch(copy, bucket);
+    } else if (bucket->length > 0 && body_copy_reserve(copy, bucket->length)) {
         size_t copied;
 
         if (body_copy(bucket, copy->bytes + copy->nbytes, bucket->length, &copied)
             == APR_SUCCESS) {
             copy->nbytes += copied;
         } else {
-            copy_fail(copy);
+            body_copy_fail(copy);
         }
     }
 }
 
-static apr_status_t copy_clean_up(void *copy)
+static apr_status_t body_copy_clean_up(void *copy)
 {
     el_copy_end(copy);
     return APR_SUCCESS;
@@ -503,7 +503,7 @@ el_copy_t *el_copy_begin(apr_pool_t *pool, size_t most)
     el_copy_t *copy = apr_pcalloc(pool, sizeof(*copy));
 
     copy->most = most;
-    apr_pool_cleanup_register(pool, copy, copy_clean_up, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, copy, body_copy_clean_up, apr_pool_cleanup_null);
     return copy;
 }
 
@@ -514,10 +514,10 @@ void el_copy_take(el_copy_t *copy, apr_bucket_brigade *bb)
         if (APR_BUCKET_IS_EOS(e)) {
             copy->ended = true;
         } else if (!APR_BUCKET_IS_METADATA(e)) {
-            copy_take(copy, e);
+            body_copy_take(copy, e);
         } else if (!APR_BUCKET_IS_FLUSH(e)) {
             /* An error, or the end of the connection: the body is not what it should have been. */
-            copy_fail(copy);
+            body_copy_fail(copy);
         }
     }
 }
@@ -538,5 +538,5 @@ const char *el_copy_bytes(const el_copy_t *copy, size_t *nbytes)
 
 void el_copy_end(el_copy_t *copy)
 {
-    copy_fail(copy);
+    body_copy_fail(copy);
 }

@@ -60,8 +60,8 @@ bool el_mac_end(void *mac, unsigned char hash[EL_MAC])
            && EVP_CIPHER_CTX_ctrl(mac, EVP_CTRL_GCM_GET_TAG, EL_MAC, hash) == 1;
 }
 
-static bool hmac(const void *key, size_t key_len, const void *data, size_t len,
-                 unsigned char out[KEY])
+static bool crypto_hmac(const void *key, size_t key_len, const void *data, size_t len,
+                        unsigned char out[KEY])
 {
     unsigned out_len = 0;
 
@@ -77,9 +77,9 @@ bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys)
     static const char fingerprints[] = "mod_elastic fingerprints";
     unsigned char key[KEY];
 
-    if (!hmac(secret, len, names, strlen(names), keys->names)
-        || !hmac(secret, len, values, strlen(values), keys->values)
-        || !hmac(secret, len, fingerprints, strlen(fingerprints), key)) {
+    if (!crypto_hmac(secret, len, names, strlen(names), keys->names)
+        || !crypto_hmac(secret, len, values, strlen(values), keys->values)
+        || !crypto_hmac(secret, len, fingerprints, strlen(fingerprints), key)) {
         return false;
     }
     memcpy(keys->fingerprints, key, sizeof(keys->fingerprints));
@@ -90,16 +90,16 @@ bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys)
 bool el_seal_name(const el_seal_keys_t *keys, const void *own, size_t len,
                   unsigned char name[EL_SEAL_NAME])
 {
-    return hmac(keys->names, sizeof(keys->names), own, len, name);
+    return crypto_hmac(keys->names, sizeof(keys->names), own, len, name);
 }
 
 /* A context for values of `name`; NULL if libcrypto fails. */
-static EVP_CIPHER_CTX *seal_begin(const el_seal_keys_t *keys, const unsigned char *name,
-                                  const unsigned char *nonce, int sealing)
+static EVP_CIPHER_CTX *crypto_seal_begin(const el_seal_keys_t *keys, const unsigned char *name,
+                                         const unsigned char *nonce, int sealing)
 {
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     unsigned char key[KEY];
-    bool begun = context && hmac(keys->values, sizeof(keys->values), name, EL_SEAL_NAME, key)
+    bool begun = context && crypto_hmac(keys->values, sizeof(keys->values), name, EL_SEAL_NAME, key)
                  && EVP_CipherInit_ex(context, EVP_aes_256_gcm(), NULL, key, nonce, sealing) == 1;
 
     OPENSSL_cleanse(key, sizeof(key));
@@ -121,7 +121,7 @@ bool el_seal_close(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_
     if (len > INT_MAX || RAND_bytes(sealed, EL_SEAL_NONCE) != 1) {
         return false;
     }
-    context = seal_begin(keys, name, sealed, 1);
+    context = crypto_seal_begin(keys, name, sealed, 1);
     closed = context && EVP_EncryptUpdate(context, text, &done, plain, (int)len) == 1
              && EVP_EncryptFinal_ex(context, text + done, &rest) == 1
              && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_GET_TAG, EL_SEAL_TAG, text + len) == 1;
@@ -143,7 +143,7 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
     }
     len -= EL_SEAL_OVERHEAD;
     memcpy(tag, text + len, EL_SEAL_TAG);
-    context = seal_begin(keys, name, sealed, 0);
+    context = crypto_seal_begin(keys, name, sealed, 0);
     opened = context && EVP_DecryptUpdate(context, plain, &done, text, (int)len) == 1
              && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_SET_TAG, EL_SEAL_TAG, tag) == 1
              && EVP_DecryptFinal_ex(context, plain + done, &rest) == 1;

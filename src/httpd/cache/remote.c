@@ -80,7 +80,7 @@ typedef struct {
 /* --- in a thread of workers.h */
 
 /* NULL: no memory. */
-static memory_t *own_memory(void)
+static memory_t *remote_own_memory(void)
 {
     static _Thread_local memory_t own;
     apr_allocator_t *allocator;
@@ -100,7 +100,7 @@ static memory_t *own_memory(void)
     return own.pool && own.piece ? &own : NULL;
 }
 
-static void name_piece(const transfer_t *transfer, size_t number, unsigned char *name)
+static void remote_name_piece(const transfer_t *transfer, size_t number, unsigned char *name)
 {
     number += transfer->first;
     memcpy(name, transfer->name, EL_SEAL_NAME);
@@ -108,25 +108,25 @@ static void name_piece(const transfer_t *transfer, size_t number, unsigned char 
     name[EL_SEAL_NAME + 1] = (unsigned char)number;
 }
 
-static apr_status_t store_piece(transfer_t *transfer, size_t number, apr_pool_t *pool)
+static apr_status_t remote_store_piece(transfer_t *transfer, size_t number, apr_pool_t *pool)
 {
     size_t at = number * remote.piece, rest = transfer->nbytes - at;
     unsigned char name[PIECE_NAME];
 
-    name_piece(transfer, number, name);
+    remote_name_piece(transfer, number, name);
     return remote.provider->store(remote.instance, remote.server, name, sizeof(name),
                                   apr_time_now() + LIFE, transfer->bytes + at,
                                   (unsigned)(rest < remote.piece ? rest : remote.piece), pool);
 }
 
 /* The first piece is stored last: who finds it finds the others. */
-static apr_status_t store_all(transfer_t *transfer, apr_pool_t *pool)
+static apr_status_t remote_store_all(transfer_t *transfer, apr_pool_t *pool)
 {
     size_t number = (transfer->nbytes + remote.piece - 1) / remote.piece;
     apr_status_t status = APR_SUCCESS;
 
     while (status == APR_SUCCESS && number > 0) {
-        status = store_piece(transfer, --number, pool);
+        status = remote_store_piece(transfer, --number, pool);
         apr_pool_clear(pool);
     }
     return status;
@@ -142,7 +142,7 @@ static apr_status_t store_all(transfer_t *transfer, apr_pool_t *pool)
 #define NO_ROOM APR_NOTFOUND
 
 /* Memory for the transfer's bytes; false if it is short, or bodies hold all that they may. */
-static bool make_bytes(transfer_t *transfer, size_t nbytes)
+static bool remote_make_bytes(transfer_t *transfer, size_t nbytes)
 {
     size_t room;
 
@@ -151,13 +151,13 @@ static bool make_bytes(transfer_t *transfer, size_t nbytes)
     return transfer->bytes != NULL;
 }
 
-static apr_status_t retrieve_piece(const transfer_t *transfer, size_t number, memory_t *at,
-                                   unsigned *nbytes)
+static apr_status_t remote_retrieve_piece(const transfer_t *transfer, size_t number, memory_t *at,
+                                          unsigned *nbytes)
 {
     unsigned char name[PIECE_NAME];
     apr_status_t status;
 
-    name_piece(transfer, number, name);
+    remote_name_piece(transfer, number, name);
     *nbytes = (unsigned)remote.piece;
     status = remote.provider->retrieve(remote.instance, remote.server, name, sizeof(name),
                                        at->piece, nbytes, at->pool);
@@ -166,8 +166,8 @@ static apr_status_t retrieve_piece(const transfer_t *transfer, size_t number, me
 }
 
 /* Makes room for all that the first piece announces. */
-static apr_status_t begin_transfer(transfer_t *transfer, const unsigned char *piece,
-                                   unsigned nbytes)
+static apr_status_t remote_begin_transfer(transfer_t *transfer, const unsigned char *piece,
+                                          unsigned nbytes)
 {
     size_t len;
 
@@ -178,19 +178,19 @@ static apr_status_t begin_transfer(transfer_t *transfer, const unsigned char *pi
     if (len < EL_SEAL_OVERHEAD || len > remote.most) {
         return FOREIGN;
     }
-    return make_bytes(transfer, LENGTH + len) ? APR_SUCCESS : NO_ROOM;
+    return remote_make_bytes(transfer, LENGTH + len) ? APR_SUCCESS : NO_ROOM;
 }
 
-static apr_status_t retrieve_all(transfer_t *transfer, memory_t *at)
+static apr_status_t remote_retrieve_all(transfer_t *transfer, memory_t *at)
 {
     size_t got = 0;
     unsigned nbytes;
     apr_status_t status;
 
     for (size_t number = 0; number == 0 || got < transfer->nbytes; number++) {
-        status = retrieve_piece(transfer, number, at, &nbytes);
+        status = remote_retrieve_piece(transfer, number, at, &nbytes);
         if (status == APR_SUCCESS && number == 0) {
-            status = begin_transfer(transfer, at->piece, nbytes);
+            status = remote_begin_transfer(transfer, at->piece, nbytes);
         }
         if (status != APR_SUCCESS || el_task_is_late(&transfer->task)) {
             return status;
@@ -204,20 +204,20 @@ static apr_status_t retrieve_all(transfer_t *transfer, memory_t *at)
     return APR_SUCCESS;
 }
 
-static void run_get(el_task_t *task)
+static void remote_run_get(el_task_t *task)
 {
     transfer_t *transfer = (transfer_t *)task;
-    memory_t *at = own_memory();
+    memory_t *at = remote_own_memory();
 
-    transfer->status = at ? retrieve_all(transfer, at) : NO_ROOM;
+    transfer->status = at ? remote_retrieve_all(transfer, at) : NO_ROOM;
 }
 
-static void run_put(el_task_t *task)
+static void remote_run_put(el_task_t *task)
 {
     transfer_t *transfer = (transfer_t *)task;
-    memory_t *at = own_memory();
+    memory_t *at = remote_own_memory();
 
-    transfer->status = at ? store_all(transfer, at->pool) : APR_ENOMEM;
+    transfer->status = at ? remote_store_all(transfer, at->pool) : APR_ENOMEM;
     if (transfer->status == APR_SUCCESS) {
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
         el_pause_worked(&el_shared.block->cache.puts, transfer->ticket);
@@ -233,18 +233,18 @@ static void run_put(el_task_t *task)
  */
 #define TRIALS 4
 
-static void run_trial(el_task_t *task)
+static void remote_run_trial(el_task_t *task)
 {
     transfer_t *transfer = (transfer_t *)task;
-    memory_t *at = own_memory();
+    memory_t *at = remote_own_memory();
     bool in_time = false;
 
-    transfer->status = at ? store_all(transfer, at->pool) : APR_ENOMEM;
+    transfer->status = at ? remote_store_all(transfer, at->pool) : APR_ENOMEM;
     for (int i = 0; i < TRIALS && transfer->status == APR_SUCCESS && !in_time; i++) {
         uint64_t begun = el_clock_usec();
         unsigned nbytes;
 
-        transfer->status = retrieve_piece(transfer, 0, at, &nbytes);
+        transfer->status = remote_retrieve_piece(transfer, 0, at, &nbytes);
         in_time = el_clock_usec() - begun <= EL_REMOTE_PATIENCE;
         if (transfer->status == APR_SUCCESS
             && (nbytes != transfer->nbytes || memcmp(at->piece, transfer->bytes, nbytes) != 0)) {
@@ -259,7 +259,7 @@ static void run_trial(el_task_t *task)
     }
 }
 
-static void discard(el_task_t *task)
+static void remote_discard(el_task_t *task)
 {
     el_pool_buffer_release(((transfer_t *)task)->bytes);
     free(task);
@@ -268,43 +268,43 @@ static void discard(el_task_t *task)
 /* --- in any other */
 
 /* NULL: no memory. */
-static transfer_t *make_transfer(void (*run)(el_task_t *task), el_pause_ticket_t ticket)
+static transfer_t *remote_make_transfer(void (*run)(el_task_t *task), el_pause_ticket_t ticket)
 {
     transfer_t *transfer = calloc(1, sizeof(*transfer));
 
     if (transfer) {
         transfer->task.run = run;
-        transfer->task.discard = discard;
+        transfer->task.discard = remote_discard;
         transfer->ticket = ticket;
     }
     return transfer;
 }
 
-static void failed(el_pause_ticket_t ticket, apr_status_t status, const char *what)
+static void remote_failed(el_pause_ticket_t ticket, apr_status_t status, const char *what)
 {
     el_pause_failed(&el_shared.block->cache.calls, ticket, el_clock_usec());
     el_stats_cache_fault(status, what);
 }
 
 /* Has a thread try whether the store works again. */
-static void try_again(el_pause_ticket_t ticket)
+static void remote_try_again(el_pause_ticket_t ticket)
 {
-    transfer_t *transfer = make_transfer(run_trial, ticket);
+    transfer_t *transfer = remote_make_transfer(remote_run_trial, ticket);
 
     if (!transfer) {
         return;
     }
     transfer->first = TRIAL_PIECE;
-    if (!make_bytes(transfer, LENGTH + EL_SEAL_NAME)
+    if (!remote_make_bytes(transfer, LENGTH + EL_SEAL_NAME)
         || apr_generate_random_bytes(transfer->bytes, transfer->nbytes) != APR_SUCCESS
         || !el_seal_name(remote.keys, transfer->bytes, transfer->nbytes, transfer->name)
         || !el_workers_post(&workers, &transfer->task)) {
-        discard(&transfer->task);
+        remote_discard(&transfer->task);
     }
 }
 
 /* False during a pause; the first caller after it has a thread try the store. */
-static bool may_call(el_pause_ticket_t *ticket)
+static bool remote_may_call(el_pause_ticket_t *ticket)
 {
     el_pause_state_t state;
 
@@ -313,7 +313,7 @@ static bool may_call(el_pause_ticket_t *ticket)
     }
     state = el_pause_at(&el_shared.block->cache.calls, el_clock_usec(), ticket);
     if (state == EL_PAUSE_TRIAL) {
-        try_again(*ticket);
+        remote_try_again(*ticket);
     }
     return state == EL_PAUSE_NONE;
 }
@@ -322,7 +322,7 @@ static bool may_call(el_pause_ticket_t *ticket)
  * Opens the entry that a call brought, where it lies. A damaged value makes no pause, because it
  * would still be there afterwards: it counts as missing, and so is replaced.
  */
-static bool is_good(const transfer_t *transfer)
+static bool remote_is_good(const transfer_t *transfer)
 {
     unsigned char *sealed = transfer->bytes + LENGTH;
 
@@ -340,7 +340,7 @@ static bool is_good(const transfer_t *transfer)
         el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
         break;
     default:
-        failed(transfer->ticket, transfer->status, "a request to it failed");
+        remote_failed(transfer->ticket, transfer->status, "a request to it failed");
     }
     return false;
 }
@@ -353,8 +353,8 @@ void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **ent
     transfer_t *transfer;
     unsigned char *bytes = NULL;
 
-    if (*waited >= EL_REMOTE_PATIENCE || !may_call(&ticket)
-        || !(transfer = make_transfer(run_get, ticket))) {
+    if (*waited >= EL_REMOTE_PATIENCE || !remote_may_call(&ticket)
+        || !(transfer = remote_make_transfer(remote_run_get, ticket))) {
         return NULL;
     }
     if (el_seal_name(remote.keys, name, sizeof(*name), transfer->name)) {
@@ -362,25 +362,25 @@ void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **ent
         *waited += el_clock_usec() - begun;
     }
     if (end == EL_TASK_LATE) {
-        failed(ticket, APR_TIMEUP, "it does not answer in time");
+        remote_failed(ticket, APR_TIMEUP, "it does not answer in time");
         return NULL;
     }
-    if (end == EL_TASK_DONE && is_good(transfer)) {
+    if (end == EL_TASK_DONE && remote_is_good(transfer)) {
         bytes = transfer->bytes;
         transfer->bytes = NULL;
         *entry = bytes + ENTRY;
         *nbytes = transfer->nbytes - LENGTH - EL_SEAL_OVERHEAD;
     }
-    discard(&transfer->task);
+    remote_discard(&transfer->task);
     return bytes;
 }
 
 /* Fills the transfer with the entry, sealed; false if there is no memory. */
-static bool pack(transfer_t *transfer, const el_name_t *name, const el_entry_t *entry)
+static bool remote_pack(transfer_t *transfer, const el_name_t *name, const el_entry_t *entry)
 {
     size_t plain = EL_ENTRY_HEAD + entry->nbytes, len = plain + EL_SEAL_OVERHEAD;
 
-    if (!make_bytes(transfer, LENGTH + len)) {
+    if (!remote_make_bytes(transfer, LENGTH + len)) {
         return false;
     }
     for (int i = 0; i < LENGTH; i++) {
@@ -397,13 +397,13 @@ bool el_remote_put(const el_name_t *name, const el_entry_t *entry)
     el_pause_ticket_t ticket;
     transfer_t *transfer;
 
-    if (EL_ENTRY_HEAD + entry->nbytes + EL_SEAL_OVERHEAD > remote.most || !may_call(&ticket)
+    if (EL_ENTRY_HEAD + entry->nbytes + EL_SEAL_OVERHEAD > remote.most || !remote_may_call(&ticket)
         || el_pause_at(&el_shared.block->cache.puts, el_clock_usec(), &ticket) == EL_PAUSE_ON
-        || !(transfer = make_transfer(run_put, ticket))) {
+        || !(transfer = remote_make_transfer(remote_run_put, ticket))) {
         return false;
     }
-    if (!pack(transfer, name, entry) || !el_workers_post(&workers, &transfer->task)) {
-        discard(&transfer->task);
+    if (!remote_pack(transfer, name, entry) || !el_workers_post(&workers, &transfer->task)) {
+        remote_discard(&transfer->task);
         return false;
     }
     return true;

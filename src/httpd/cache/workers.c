@@ -17,7 +17,7 @@ enum {
 
 #define NSEC_PER_SEC 1000000000u
 
-static bool is_posted(const el_task_t *task)
+static bool workers_is_posted(const el_task_t *task)
 {
     return atomic_load(&task->state) == POSTED;
 }
@@ -30,7 +30,7 @@ static void *workers_run(void *of)
     pthread_mutex_lock(&workers->lock);
     for (;;) {
         el_task_t *task = workers->first;
-        bool posted = task && is_posted(task);
+        bool posted = task && workers_is_posted(task);
 
         if (!task
             || (posted && workers->threads > 1 && workers->posted + 1 >= workers->threads)) {
@@ -85,7 +85,7 @@ static bool workers_add(el_workers_t *workers, el_task_t *task, int state)
         return false;
     }
     atomic_store(&task->state, state);
-    while (*at && (state == POSTED || !is_posted(*at))) {
+    while (*at && (state == POSTED || !workers_is_posted(*at))) {
         at = &(*at)->next;
     }
     task->next = *at;

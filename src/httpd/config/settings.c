@@ -22,7 +22,7 @@ el_range_t el_policy_ranges[EL_CODINGS];
 /* In the configuration's pool; NULL: none yet. */
 static apr_array_header_t *config_warnings;
 
-static apr_status_t config_forget_warnings(void *unused)
+static apr_status_t settings_config_forget_warnings(void *unused)
 {
     (void)unused;
     config_warnings = NULL;
@@ -47,7 +47,8 @@ void el_warn(const server_rec *server, apr_status_t error, const char *format, .
     ap_log_error(APLOG_MARK, APLOG_WARNING, error, server, "elastic: %s", text);
     if (!config_warnings) {
         config_warnings = apr_array_make(pconf, WARNINGS_MOST, sizeof(const char *));
-        apr_pool_cleanup_register(pconf, NULL, config_forget_warnings, apr_pool_cleanup_null);
+        apr_pool_cleanup_register(pconf, NULL, settings_config_forget_warnings,
+                                  apr_pool_cleanup_null);
     }
     if (config_warnings->nelts < WARNINGS_MOST) {
         APR_ARRAY_PUSH(config_warnings, const char *) = text;
@@ -74,8 +75,8 @@ void *el_server_create(apr_pool_t *pool, server_rec *server)
 }
 
 /* Both lists, the outer one first; either may be NULL. */
-static apr_array_header_t *config_joined(apr_pool_t *pool, apr_array_header_t *outer,
-                                         apr_array_header_t *inner)
+static apr_array_header_t *settings_config_joined(apr_pool_t *pool, apr_array_header_t *outer,
+                                                  apr_array_header_t *inner)
 {
     return outer && inner ? apr_array_append(pool, outer, inner) : inner ? inner : outer;
 }
@@ -101,7 +102,8 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
         from->precompressed_root ? from->precompressed_root : to->precompressed_root;
     to->dictionary = from->dictionary ? from->dictionary : to->dictionary;
     to->dictionary_link = from->dictionary_link ? from->dictionary_link : to->dictionary_link;
-    to->dictionary_files = config_joined(pool, to->dictionary_files, from->dictionary_files);
+    to->dictionary_files = settings_config_joined(pool, to->dictionary_files,
+                                                  from->dictionary_files);
     if (from->types_replace || !to->types) {
         to->types_replace = to->types_replace || from->types_replace;
         to->types = from->types ? from->types : to->types;
@@ -134,11 +136,13 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
 
     el_values_merge(&to->values, &from->values);
     /* The fields left out are global: their directives are refused within <VirtualHost>. */
-    to->dictionary_rules = config_joined(pool, to->dictionary_rules, from->dictionary_rules);
+    to->dictionary_rules = settings_config_joined(pool, to->dictionary_rules,
+                                                  from->dictionary_rules);
     if (from->dictionary_files_off) {
         el_server_dictionary_files_off(to, pool);
     }
-    to->dictionary_files = config_joined(pool, to->dictionary_files, from->dictionary_files);
+    to->dictionary_files = settings_config_joined(pool, to->dictionary_files,
+                                                  from->dictionary_files);
     return to;
 }
 
@@ -209,8 +213,8 @@ size_t el_policy_codings(const el_dir_t *dir, el_record_t record, const el_codin
 }
 
 /* The stock module's level is the ceiling; below it the coding's whole range is free. */
-static el_range_t config_range(const el_dir_t *dir, const el_stock_t *stock, el_record_t record,
-                               el_coding_t coding)
+static el_range_t settings_config_range(const el_dir_t *dir, const el_stock_t *stock,
+                                        el_record_t record, el_coding_t coding)
 {
     const el_coding_info_t *info = el_coding_info(coding);
     int ceiling = info->stock_level;
@@ -252,7 +256,7 @@ void el_policy_read_encoding(el_policy_t *policy)
 
     for (size_t i = 0; i < policy->order_count; i++) {
         policy->range[policy->order[i]] =
-            config_range(policy->dir, policy->stock, policy->record, policy->order[i]);
+            settings_config_range(policy->dir, policy->stock, policy->record, policy->order[i]);
     }
     policy->max_time = values->value[EL_DIR_MAX_TIME];
     policy->etag = (el_etag_mode_t)(stock_etag ? policy->stock->values.value[EL_STOCK_ETAG]
@@ -272,8 +276,8 @@ void el_policy_configure(const server_rec *main_server)
 
         if (el_records_loaded[i]) {
             el_policy_ranges[coding] =
-                config_range(&el_dir_defaults, el_stock_of(main_server, (el_record_t)i),
-                             (el_record_t)i, coding);
+                settings_config_range(&el_dir_defaults, el_stock_of(main_server, (el_record_t)i),
+                                      (el_record_t)i, coding);
         }
     }
 }

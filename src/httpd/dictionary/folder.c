@@ -193,12 +193,12 @@ typedef struct {
     bool failed;
 } sweep_t;
 
-static int sweep_by_name(const void *a, const void *b)
+static int folder_sweep_by_name(const void *a, const void *b)
 {
     return strcmp(((const sweep_item_t *)a)->name, ((const sweep_item_t *)b)->name);
 }
 
-static int sweep_by_use(const void *a, const void *b)
+static int folder_sweep_by_use(const void *a, const void *b)
 {
     const struct timespec *one = &((const sweep_item_t *)a)->used;
     const struct timespec *other = &((const sweep_item_t *)b)->used;
@@ -209,13 +209,13 @@ static int sweep_by_use(const void *a, const void *b)
     return one->tv_nsec < other->tv_nsec ? -1 : one->tv_nsec > other->tv_nsec;
 }
 
-static uint64_t sweep_blocks(const struct stat *info)
+static uint64_t folder_sweep_blocks(const struct stat *info)
 {
     return ((uint64_t)info->st_size + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 /* Lists a dictionary, and removes a file that was never finished. */
-static void sweep_list(sweep_t *sweep, const char *name, const struct stat *info)
+static void folder_sweep_list(sweep_t *sweep, const char *name, const struct stat *info)
 {
     sweep_item_t *item;
 
@@ -238,13 +238,13 @@ static void sweep_list(sweep_t *sweep, const char *name, const struct stat *info
         sweep->room = room;
     }
     item = &sweep->items[sweep->count++];
-    *item = (sweep_item_t){.used = info->st_mtim, .nbytes = sweep_blocks(info)};
+    *item = (sweep_item_t){.used = info->st_mtim, .nbytes = folder_sweep_blocks(info)};
     memcpy(item->name, name, sizeof(item->name));
     sweep->total += item->nbytes;
 }
 
 /* The listed dictionary of an entry; NULL if it has none. `*is_entry`: the file is an entry. */
-static sweep_item_t *sweep_owner(const sweep_t *sweep, const char *name, bool *is_entry)
+static sweep_item_t *folder_sweep_owner(const sweep_t *sweep, const char *name, bool *is_entry)
 {
     sweep_item_t key;
 
@@ -254,36 +254,37 @@ static sweep_item_t *sweep_owner(const sweep_t *sweep, const char *name, bool *i
     }
     memcpy(key.name, name, HASH_DIGITS);
     key.name[HASH_DIGITS] = '\0';
-    return bsearch(&key, sweep->items, sweep->count, sizeof(key), sweep_by_name);
+    return bsearch(&key, sweep->items, sweep->count, sizeof(key), folder_sweep_by_name);
 }
 
 /* Counts an entry with its dictionary, and removes one whose dictionary is gone. */
-static void sweep_count(sweep_t *sweep, const char *name, const struct stat *info)
+static void folder_sweep_count(sweep_t *sweep, const char *name, const struct stat *info)
 {
     bool is_entry;
-    sweep_item_t *owner = sweep_owner(sweep, name, &is_entry);
+    sweep_item_t *owner = folder_sweep_owner(sweep, name, &is_entry);
 
     if (owner) {
-        owner->nbytes += sweep_blocks(info);
-        sweep->total += sweep_blocks(info);
+        owner->nbytes += folder_sweep_blocks(info);
+        sweep->total += folder_sweep_blocks(info);
     } else if (is_entry && info->st_mtime + FINISHED_BY < sweep->now) {
         unlinkat(sweep->fd, name, 0);
     }
 }
 
 /* Removes an entry of a listed dictionary. */
-static void sweep_remove(sweep_t *sweep, const char *name, const struct stat *info)
+static void folder_sweep_remove(sweep_t *sweep, const char *name, const struct stat *info)
 {
     bool is_entry;
 
     (void)info;
-    if (sweep_owner(sweep, name, &is_entry)) {
+    if (folder_sweep_owner(sweep, name, &is_entry)) {
         unlinkat(sweep->fd, name, 0);
     }
 }
 
 /* Calls `see` for each regular file of the folder. */
-static void sweep_walk(sweep_t *sweep, void (*see)(sweep_t *, const char *, const struct stat *))
+static void folder_sweep_walk(sweep_t *sweep,
+                              void (*see)(sweep_t *, const char *, const struct stat *))
 {
     int fd = openat(sweep->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -305,7 +306,7 @@ static void sweep_walk(sweep_t *sweep, void (*see)(sweep_t *, const char *, cons
     closedir(dir);
 }
 
-static void sweep_sort(sweep_t *sweep, int (*order)(const void *, const void *))
+static void folder_sweep_sort(sweep_t *sweep, int (*order)(const void *, const void *))
 {
     if (sweep->count > 0) {
         qsort(sweep->items, sweep->count, sizeof(*sweep->items), order);
@@ -317,21 +318,21 @@ static void folder_sweep(const el_folder_t *folder)
 {
     sweep_t sweep = {.fd = folder->fd, .now = time(NULL)};
 
-    sweep_walk(&sweep, sweep_list);
-    sweep_sort(&sweep, sweep_by_name);
-    sweep_walk(&sweep, sweep_count);
+    folder_sweep_walk(&sweep, folder_sweep_list);
+    folder_sweep_sort(&sweep, folder_sweep_by_name);
+    folder_sweep_walk(&sweep, folder_sweep_count);
     if (!sweep.failed && sweep.total > folder->most) {
         size_t gone = 0;
 
-        sweep_sort(&sweep, sweep_by_use);
+        folder_sweep_sort(&sweep, folder_sweep_by_use);
         for (; gone < sweep.count && sweep.total > SWEPT(folder->most); gone++) {
             unlinkat(sweep.fd, sweep.items[gone].name, 0);
             sweep.total -= sweep.items[gone].nbytes;
         }
         /* Only the removed ones stay listed, to find their entries. */
         sweep.count = gone;
-        sweep_sort(&sweep, sweep_by_name);
-        sweep_walk(&sweep, sweep_remove);
+        folder_sweep_sort(&sweep, folder_sweep_by_name);
+        folder_sweep_walk(&sweep, folder_sweep_remove);
     }
     free(sweep.items);
 }

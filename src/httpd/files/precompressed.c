@@ -28,9 +28,9 @@ typedef struct {
     const char *path;
     const char *root; /* the folder that it must not leave; NULL: it lies beside its file */
     apr_finfo_t finfo;
-    bool asked; /* is_allowed() has looked it up; then `allowed` is its answer */
+    bool asked; /* precompressed_is_allowed() has looked it up; then `allowed` is its answer */
     bool allowed;
-    bool tagged; /* tag_of() has made `tag` */
+    bool tagged; /* precompressed_tag_of() has made `tag` */
     const char *tag;
 } candidate_t;
 
@@ -44,7 +44,7 @@ typedef struct {
  * A file, or a link, is root's or that of the owner of r's file. Others who may write into the
  * folder, as by an upload, must not put a body in place of that file's.
  */
-static bool is_trusted(const request_rec *r, const apr_finfo_t *finfo)
+static bool precompressed_is_trusted(const request_rec *r, const apr_finfo_t *finfo)
 {
     const apr_uid_t root = 0;
     apr_int32_t valid = finfo->valid & r->finfo.valid;
@@ -57,18 +57,18 @@ static bool is_trusted(const request_rec *r, const apr_finfo_t *finfo)
  * ElasticPrecompressedRoot, everybody who may write there is trusted. Elsewhere a link must be,
  * too: the file that it leads to was not made to be sent here.
  */
-static bool is_usable(request_rec *r, candidate_t *candidate, bool wanted)
+static bool precompressed_is_usable(request_rec *r, candidate_t *candidate, bool wanted)
 {
     apr_finfo_t *finfo = &candidate->finfo;
     apr_int32_t not_followed = candidate->root ? 0 : APR_FINFO_LINK;
     apr_status_t found =
         apr_stat(finfo, candidate->path, APR_FINFO_NORM | not_followed, r->pool);
-    bool trusted = candidate->root || is_trusted(r, finfo);
+    bool trusted = candidate->root || precompressed_is_trusted(r, finfo);
     el_precompressed_fault_t fault;
 
     if (found == APR_SUCCESS && finfo->filetype == APR_LNK) {
         found = apr_stat(finfo, candidate->path, APR_FINFO_NORM, r->pool);
-        trusted = trusted && is_trusted(r, finfo);
+        trusted = trusted && precompressed_is_trusted(r, finfo);
     }
     if (APR_STATUS_IS_ENOENT(found)) {
         return false;
@@ -91,7 +91,7 @@ static bool is_usable(request_rec *r, candidate_t *candidate, bool wanted)
 }
 
 /* The part of `path` behind the folder `base`, from the slash on; NULL if it is not below it. */
-static const char *behind(const char *base, const char *path)
+static const char *precompressed_behind(const char *base, const char *path)
 {
     size_t len = base ? strlen(base) : 0;
 
@@ -107,7 +107,7 @@ static const char *behind(const char *base, const char *path)
  * files share a path in it. A DocumentRoot counts only if the root was set for its documents: one
  * that a virtual host inherits holds the files of others, unless a <Directory> says which.
  */
-static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
+static const char *precompressed_stem_of(request_rec *r, const el_precompressed_root_t *root)
 {
     const core_server_config *core;
     const char *in_section, *in_documents, *relative, *documents;
@@ -120,8 +120,8 @@ static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
     if (!root->section && strcmp(documents, core->ap_document_root) != 0) {
         documents = NULL;
     }
-    in_section = behind(root->section, r->filename);
-    in_documents = behind(documents, r->filename);
+    in_section = precompressed_behind(root->section, r->filename);
+    in_documents = precompressed_behind(documents, r->filename);
     relative = in_section;
     if (in_documents && (!relative || in_documents < relative)) {
         relative = in_documents;
@@ -134,12 +134,12 @@ static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
  * not older than r's, and outside of ElasticPrecompressedRoot of r's file's owner or of root. Of
  * two as small, br comes before zstd and gzip.
  */
-static candidates_t find_all(el_response_t *response, bool acceptable)
+static candidates_t precompressed_find_all(el_response_t *response, bool acceptable)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
     request_rec *r = response->r;
     const el_precompressed_root_t *root = el_dir_of(r)->precompressed_root;
-    const char *stem = stem_of(r, root);
+    const char *stem = precompressed_stem_of(r, root);
     candidates_t all = {.count = 0};
 
     for (size_t i = 0; stem && i < sizeof(order) / sizeof(order[0]); i++) {
@@ -152,7 +152,7 @@ static candidates_t find_all(el_response_t *response, bool acceptable)
             continue;
         }
         candidate.path = apr_pstrcat(r->pool, stem, el_coding_info(order[i])->extension, NULL);
-        if (is_usable(r, &candidate, acceptable)) {
+        if (precompressed_is_usable(r, &candidate, acceptable)) {
             size_t at = all.count++;
 
             for (; at > 0 && all.file[at - 1].finfo.size > candidate.finfo.size; at--) {
@@ -176,7 +176,8 @@ typedef enum {
  * The configured handler must leave the candidate to httpd's own, as that of r's file did: without
  * a name, ap_invoke_handler() takes the media type for one.
  */
-static verdict_t judge(request_rec *lookup, const request_rec *r, const char *path, bool elsewhere)
+static verdict_t precompressed_judge(request_rec *lookup, const request_rec *r, const char *path,
+                                     bool elsewhere)
 {
     apr_filetype_e type = lookup->finfo.filetype;
     bool is_plain = !lookup->handler || strcmp(lookup->handler, "default-handler") == 0
@@ -201,7 +202,7 @@ static verdict_t judge(request_rec *lookup, const request_rec *r, const char *pa
  * lead nowhere: then the file is looked up by its path. Those rules are about the candidate's place
  * beside its file; a place elsewhere has its own.
  */
-static verdict_t look_up(request_rec *r, const candidate_t *candidate)
+static verdict_t precompressed_look_up(request_rec *r, const candidate_t *candidate)
 {
     const char *extension = el_coding_info(candidate->coding)->extension;
     const char *beside = apr_pstrcat(r->pool, r->filename, extension, NULL);
@@ -213,20 +214,21 @@ static verdict_t look_up(request_rec *r, const candidate_t *candidate)
     if (in_url && in_path && strcmp(in_url, in_path) == 0) {
         const char *url = ap_escape_uri(r->pool, apr_pstrcat(r->pool, r->uri, extension, NULL));
 
-        verdict = judge(ap_sub_req_lookup_uri(url, r, NULL), r, beside, elsewhere);
+        verdict = precompressed_judge(ap_sub_req_lookup_uri(url, r, NULL), r, beside, elsewhere);
     }
     if (verdict == NOWHERE) {
-        verdict = judge(ap_sub_req_lookup_file(beside, r, NULL), r, beside, elsewhere);
+        verdict = precompressed_judge(ap_sub_req_lookup_file(beside, r, NULL), r, beside,
+                                      elsewhere);
     }
     if (verdict == SERVED && elsewhere) {
-        verdict = judge(ap_sub_req_lookup_file(candidate->path, r, NULL), r, candidate->path,
-                        false);
+        verdict = precompressed_judge(ap_sub_req_lookup_file(candidate->path, r, NULL), r,
+                                      candidate->path, false);
     }
     return verdict;
 }
 
 /* The open file is the one that was looked at: a rename may have come in between. */
-static bool is_same_file(apr_file_t *file, const apr_finfo_t *seen)
+static bool precompressed_is_same_file(apr_file_t *file, const apr_finfo_t *seen)
 {
     apr_finfo_t opened;
 
@@ -237,7 +239,7 @@ static bool is_same_file(apr_file_t *file, const apr_finfo_t *seen)
 }
 
 /* NULL if it cannot be opened, or is another file by now. */
-static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
+static apr_file_t *precompressed_open_file(request_rec *r, const candidate_t *candidate)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     apr_int32_t flags = APR_READ | APR_BINARY;
@@ -250,7 +252,7 @@ static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
 #endif
     if (apr_file_open(&file, candidate->path, flags, 0, r->pool) != APR_SUCCESS) {
         file = NULL;
-    } else if (!is_same_file(file, &candidate->finfo)) {
+    } else if (!precompressed_is_same_file(file, &candidate->finfo)) {
         apr_file_close(file);
         file = NULL;
     }
@@ -266,14 +268,15 @@ static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
  */
 #define TICK apr_time_from_sec(2)
 
-static bool has_read(apr_file_t *file, uint8_t *bytes, size_t nbytes, apr_off_t from)
+static bool precompressed_has_read(apr_file_t *file, uint8_t *bytes, size_t nbytes, apr_off_t from)
 {
     return nbytes == 0 || (apr_file_seek(file, APR_SET, &from) == APR_SUCCESS
                            && apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS);
 }
 
 /* Reads as much as a verdict needs. EL_PRECOMPRESSED_UNREADABLE has been counted. */
-static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *candidate)
+static el_precompressed_fault_t precompressed_look_into(request_rec *r,
+                                                        const candidate_t *candidate)
 {
     el_precompressed_t content = {.coding = candidate->coding,
                                   .size = (uint64_t)candidate->finfo.size,
@@ -281,11 +284,11 @@ static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *can
     size_t nbytes = content.size < EL_PRECOMPRESSED_READ ? content.size : EL_PRECOMPRESSED_READ;
     size_t tail = nbytes < sizeof(content.end) ? nbytes : sizeof(content.end);
     el_precompressed_fault_t fault = EL_PRECOMPRESSED_UNREADABLE;
-    apr_file_t *file = open_file(r, candidate);
+    apr_file_t *file = precompressed_open_file(r, candidate);
     uint8_t *bytes = file ? malloc(nbytes + 1) : NULL;
 
-    if (bytes && has_read(file, bytes, nbytes, 0)
-        && has_read(file, content.end, tail, (apr_off_t)(content.size - tail))) {
+    if (bytes && precompressed_has_read(file, bytes, nbytes, 0)
+        && precompressed_has_read(file, content.end, tail, (apr_off_t)(content.size - tail))) {
         content.bytes = bytes;
         content.nbytes = nbytes;
         fault = el_precompressed_judge(&content);
@@ -301,7 +304,7 @@ static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *can
  * Clients can decode the candidate, to a body of the length of r's file, as far as that shows
  * without decoding it. Looks into it once, and again when its numbers change.
  */
-static bool is_sound(request_rec *r, const candidate_t *candidate)
+static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
 {
     const apr_finfo_t *finfo = &candidate->finfo;
     el_precompressed_verdicts_t *verdicts = &el_shared.block->precompressed;
@@ -312,7 +315,7 @@ static bool is_sound(request_rec *r, const candidate_t *candidate)
     el_precompressed_fault_t verdict;
 
     if (!el_precompressed_recall(verdicts, &id, &verdict)) {
-        verdict = look_into(r, candidate);
+        verdict = precompressed_look_into(r, candidate);
         if (verdict != EL_PRECOMPRESSED_UNREADABLE && finfo->ctime + TICK < r->request_time) {
             el_precompressed_remember(verdicts, &id, verdict);
         }
@@ -330,18 +333,18 @@ static bool is_sound(request_rec *r, const candidate_t *candidate)
  * ElasticPrecompressedRoot, the rules of its place hold as well, and no link leads out of that
  * folder. Looks it up once.
  */
-static bool is_allowed(request_rec *r, candidate_t *candidate)
+static bool precompressed_is_allowed(request_rec *r, candidate_t *candidate)
 {
     if (candidate->asked) {
         return candidate->allowed;
     }
     candidate->asked = true;
-    if (look_up(r, candidate) != SERVED) {
+    if (precompressed_look_up(r, candidate) != SERVED) {
         el_stats_precompressed_fault(r, EL_PRECOMPRESSED_DENIED, candidate->path, false);
     } else if (candidate->root && !el_path_within(candidate->path, candidate->root)) {
         el_stats_precompressed_fault(r, EL_PRECOMPRESSED_OUTSIDE, candidate->path, false);
     } else {
-        candidate->allowed = is_sound(r, candidate);
+        candidate->allowed = precompressed_is_sound(r, candidate);
     }
     return candidate->allowed;
 }
@@ -351,7 +354,7 @@ static bool is_allowed(request_rec *r, candidate_t *candidate)
  * by FileETag, with the extension inside, so that two files of one size and time differ. NULL if
  * FileETag makes none.
  */
-static const char *tag_of(request_rec *r, candidate_t *candidate)
+static const char *precompressed_tag_of(request_rec *r, candidate_t *candidate)
 {
     if (!candidate->tagged) {
         apr_finfo_t finfo = r->finfo;
@@ -377,7 +380,7 @@ static const char *tag_of(request_rec *r, candidate_t *candidate)
 }
 
 /* The best by q, then by size; NULL if none may be served. */
-static candidate_t *best_of(el_response_t *response, candidates_t *all)
+static candidate_t *precompressed_best_of(el_response_t *response, candidates_t *all)
 {
     candidate_t *left[EL_CODINGS];
     size_t count;
@@ -396,7 +399,7 @@ static candidate_t *best_of(el_response_t *response, candidates_t *all)
         while (at + 1 < count && left[at]->coding != best) {
             at++;
         }
-        if (is_allowed(response->r, left[at])) {
+        if (precompressed_is_allowed(response->r, left[at])) {
             return left[at];
         }
         count--;
@@ -406,14 +409,14 @@ static candidate_t *best_of(el_response_t *response, candidates_t *all)
 }
 
 /* The candidate, if any, that If-Range names by its strong tag (RFC 9110 §13.1.5). */
-static candidate_t *named_by_range(request_rec *r, candidates_t *all)
+static candidate_t *precompressed_named_by_range(request_rec *r, candidates_t *all)
 {
     const char *if_range = apr_table_get(r->headers_in, "If-Range");
 
     for (size_t i = 0; if_range && i < all->count; i++) {
-        const char *tag = tag_of(r, &all->file[i]);
+        const char *tag = precompressed_tag_of(r, &all->file[i]);
 
-        if (tag && strcmp(if_range, tag) == 0 && is_allowed(r, &all->file[i])) {
+        if (tag && strcmp(if_range, tag) == 0 && precompressed_is_allowed(r, &all->file[i])) {
             return &all->file[i];
         }
     }
@@ -421,7 +424,7 @@ static candidate_t *named_by_range(request_rec *r, candidates_t *all)
 }
 
 /* If-None-Match as the client sent it, or NULL. */
-static const char *none_match_of(const el_response_t *response)
+static const char *precompressed_none_match_of(const el_response_t *response)
 {
     const char *sent = response->if_none_match;
 
@@ -429,7 +432,7 @@ static const char *none_match_of(const el_response_t *response)
 }
 
 /* The list has the tag, by weak comparison. */
-static bool is_named(const char *list, const char *tag)
+static bool precompressed_is_named(const char *list, const char *tag)
 {
     el_etag_t named;
 
@@ -445,10 +448,10 @@ static bool is_named(const char *list, const char *tag)
  * The tag in If-None-Match of any representation that is current: an eligible candidate, the
  * identity, or one of its dynamic codings. NULL if there is none.
  */
-static const char *current_tag(el_response_t *response, candidates_t *all)
+static const char *precompressed_current_tag(el_response_t *response, candidates_t *all)
 {
     request_rec *r = response->r;
-    const char *list = none_match_of(response);
+    const char *list = precompressed_none_match_of(response);
     el_accept_t accept = el_response_enabled(response);
     el_etag_t named;
 
@@ -456,9 +459,9 @@ static const char *current_tag(el_response_t *response, candidates_t *all)
         return NULL;
     }
     for (size_t i = 0; i < all->count; i++) {
-        const char *tag = tag_of(r, &all->file[i]);
+        const char *tag = precompressed_tag_of(r, &all->file[i]);
 
-        if (is_named(list, tag) && is_allowed(r, &all->file[i])) {
+        if (precompressed_is_named(list, tag) && precompressed_is_allowed(r, &all->file[i])) {
             return tag;
         }
     }
@@ -468,7 +471,7 @@ static const char *current_tag(el_response_t *response, candidates_t *all)
     return apr_pstrmemdup(r->pool, named.text, named.len);
 }
 
-static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
+static int precompressed_send_brigade(request_rec *r, apr_bucket_brigade *bb)
 {
     apr_status_t rv;
 
@@ -479,7 +482,7 @@ static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
 }
 
 /* Sets the header of a 304; without a tag, it keeps its own. */
-static void set_not_modified(el_response_t *response, const char *tag)
+static void precompressed_set_not_modified(el_response_t *response, const char *tag)
 {
     request_rec *r = response->r;
 
@@ -493,17 +496,17 @@ static void set_not_modified(el_response_t *response, const char *tag)
 }
 
 /* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */
-static int send_not_modified(el_response_t *response, const char *tag)
+static int precompressed_send_not_modified(el_response_t *response, const char *tag)
 {
     request_rec *r = response->r;
 
-    set_not_modified(response, tag);
-    return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
+    precompressed_set_not_modified(response, tag);
+    return precompressed_send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
 }
 
-static void set_header(request_rec *r, candidate_t *candidate)
+static void precompressed_set_header(request_rec *r, candidate_t *candidate)
 {
-    const char *tag = tag_of(r, candidate);
+    const char *tag = precompressed_tag_of(r, candidate);
 
     el_fields_set_coding(r, candidate->coding, EL_ETAG_REMOVE);
     if (tag) {
@@ -516,8 +519,8 @@ static void set_header(request_rec *r, candidate_t *candidate)
 }
 
 /* The bucket of the whole file. From now on the response is decided, and counted. */
-static apr_bucket *claim(el_response_t *response, const candidate_t *candidate, apr_file_t *file,
-                         apr_bucket_brigade *bb)
+static apr_bucket *precompressed_claim(el_response_t *response, const candidate_t *candidate,
+                                       apr_file_t *file, apr_bucket_brigade *bb)
 {
     request_rec *r = response->r;
     apr_bucket *bucket;
@@ -531,7 +534,7 @@ static apr_bucket *claim(el_response_t *response, const candidate_t *candidate, 
     return bucket;
 }
 
-static int send_file(el_response_t *response, candidate_t *candidate)
+static int precompressed_send_file(el_response_t *response, candidate_t *candidate)
 {
     request_rec *r = response->r;
     apr_bucket_brigade *bb;
@@ -542,29 +545,29 @@ static int send_file(el_response_t *response, candidate_t *candidate)
     if (status != OK) {
         return status;
     }
-    file = open_file(r, candidate);
+    file = precompressed_open_file(r, candidate);
     if (!file) {
         return DECLINED;
     }
-    set_header(r, candidate);
+    precompressed_set_header(r, candidate);
     status = ap_meets_conditions(r);
     if (status == HTTP_NOT_MODIFIED) {
         apr_file_close(file);
-        return send_not_modified(response, NULL);
+        return precompressed_send_not_modified(response, NULL);
     }
     if (status != OK) {
         return status;
     }
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    APR_BRIGADE_INSERT_TAIL(bb, claim(response, candidate, file, bb));
-    return send_brigade(r, bb);
+    APR_BRIGADE_INSERT_TAIL(bb, precompressed_claim(response, candidate, file, bb));
+    return precompressed_send_brigade(r, bb);
 }
 
 /*
  * If-None-Match may answer for the whole request: not in an error document, and not if a condition
  * is there that comes before it (RFC 9110 §13.2.2).
  */
-static bool may_be_not_modified(const request_rec *r)
+static bool precompressed_may_be_not_modified(const request_rec *r)
 {
     return r->status == HTTP_OK && !r->no_local_copy && !apr_table_get(r->headers_in, "If-Match")
            && !apr_table_get(r->headers_in, "If-Unmodified-Since");
@@ -590,8 +593,8 @@ static ap_filter_rec_t *exchange_record;
 typedef enum { EXCHANGE_WAITS, EXCHANGE_ENDS, EXCHANGE_NEVER } exchange_step_t;
 
 /* Takes a brigade into account. A filter that flushes, or leaves a length open, changes bodies. */
-static exchange_step_t exchange_weigh(exchange_t *exchange, const apr_bucket_brigade *bb,
-                                      apr_off_t size)
+static exchange_step_t precompressed_exchange_weigh(exchange_t *exchange,
+                                                    const apr_bucket_brigade *bb, apr_off_t size)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
@@ -611,14 +614,15 @@ static exchange_step_t exchange_weigh(exchange_t *exchange, const apr_bucket_bri
 }
 
 /* The file goes on with those bytes. */
-static bool has_bytes(apr_file_t *file, apr_off_t at, const char *data, apr_size_t len)
+static bool precompressed_has_bytes(apr_file_t *file, apr_off_t at, const char *data,
+                                    apr_size_t len)
 {
     uint8_t piece[8192];
     apr_size_t some;
 
     for (; len > 0; data += some, len -= some, at += (apr_off_t)some) {
         some = len < sizeof(piece) ? len : sizeof(piece);
-        if (!has_read(file, piece, some, at) || memcmp(piece, data, some) != 0) {
+        if (!precompressed_has_read(file, piece, some, at) || memcmp(piece, data, some) != 0) {
             return false;
         }
     }
@@ -626,7 +630,7 @@ static bool has_bytes(apr_file_t *file, apr_off_t at, const char *data, apr_size
 }
 
 /* The body is the file's: buckets of it, or copies of its bytes in their order. */
-static bool exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
+static bool precompressed_exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
 {
     apr_file_t *file = NULL;
     apr_off_t at = 0;
@@ -638,14 +642,15 @@ static bool exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
         apr_size_t len = e->length;
 
         if (APR_BUCKET_IS_FILE(e)) {
-            same = e->start == at && is_same_file(((apr_bucket_file *)e->data)->fd, &r->finfo);
+            same = e->start == at && precompressed_is_same_file(((apr_bucket_file *)e->data)->fd,
+                                                                &r->finfo);
         } else if (!APR_BUCKET_IS_METADATA(e)) {
             same = (file
                     || (apr_file_open(&file, r->filename, APR_READ | APR_BINARY, 0, r->pool)
                             == APR_SUCCESS
-                        && is_same_file(file, &r->finfo)))
+                        && precompressed_is_same_file(file, &r->finfo)))
                    && apr_bucket_read(e, &data, &len, APR_BLOCK_READ) == APR_SUCCESS
-                   && has_bytes(file, at, data, len);
+                   && precompressed_has_bytes(file, at, data, len);
         }
         at += (apr_off_t)len;
     }
@@ -660,8 +665,10 @@ static bool exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
  * that changes a body takes away its length, for httpd would cut it off there, or says that the
  * client must not keep it. INFLATE is there for bodies without a coding.
  */
-static const char *exchange_changed_by(const el_response_t *response, const exchange_t *exchange,
-                                       ap_filter_t *behind, const apr_bucket_brigade *bb)
+static const char *precompressed_exchange_changed_by(const el_response_t *response,
+                                                     const exchange_t *exchange,
+                                                     ap_filter_t *behind,
+                                                     const apr_bucket_brigade *bb)
 {
     request_rec *r = response->r;
     const char *length = apr_table_get(r->headers_out, "Content-Length");
@@ -672,7 +679,7 @@ static const char *exchange_changed_by(const el_response_t *response, const exch
     }
     return !length || apr_strtoi64(length, NULL, 10) != r->finfo.size || r->no_local_copy
                    || el_fields_read(r).encoded || response->inflates
-                   || !exchange_is_original(r, bb)
+                   || !precompressed_exchange_is_original(r, bb)
                ? exchange->filters
                : NULL;
 }
@@ -681,12 +688,14 @@ static const char *exchange_changed_by(const el_response_t *response, const exch
  * The precompressed file, or its 304, in place of the body: httpd's handler knows the tag of the
  * original only.
  */
-static void exchange_do(el_response_t *response, candidate_t *candidate, apr_bucket_brigade *bb)
+static void precompressed_exchange_do(el_response_t *response, candidate_t *candidate,
+                                      apr_bucket_brigade *bb)
 {
     request_rec *r = response->r;
-    const char *list = may_be_not_modified(r) ? none_match_of(response) : NULL;
-    bool is_current = list && is_named(list, tag_of(r, candidate));
-    apr_file_t *file = is_current ? NULL : open_file(r, candidate);
+    const char *list =
+        precompressed_may_be_not_modified(r) ? precompressed_none_match_of(response) : NULL;
+    bool is_current = list && precompressed_is_named(list, precompressed_tag_of(r, candidate));
+    apr_file_t *file = is_current ? NULL : precompressed_open_file(r, candidate);
     apr_bucket *next;
 
     if (!is_current && !file) {
@@ -699,20 +708,21 @@ static void exchange_do(el_response_t *response, candidate_t *candidate, apr_buc
         }
     }
     if (is_current) {
-        set_not_modified(response, tag_of(r, candidate));
+        precompressed_set_not_modified(response, precompressed_tag_of(r, candidate));
     } else {
-        set_header(r, candidate);
-        APR_BRIGADE_INSERT_HEAD(bb, claim(response, candidate, file, bb));
+        precompressed_set_header(r, candidate);
+        APR_BRIGADE_INSERT_HEAD(bb, precompressed_claim(response, candidate, file, bb));
     }
 }
 
-static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
+static apr_status_t precompressed_exchange(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     exchange_t *exchange = f->ctx;
     request_rec *r = f->r;
     el_response_t *response = el_response_of(r);
     exchange_step_t step = el_body_is_error(bb) ? EXCHANGE_NEVER
-                                                : exchange_weigh(exchange, bb, r->finfo.size);
+                                                : precompressed_exchange_weigh(exchange, bb,
+                                                                               r->finfo.size);
 
     if (step == EXCHANGE_WAITS
         && el_body_set_aside(bb, r->pool, EL_PRECOMPRESSED_READ) == APR_SUCCESS) {
@@ -721,15 +731,16 @@ static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
     }
     ap_remove_output_filter(f);
     APR_BRIGADE_PREPEND(bb, exchange->held);
-    if (r->status == HTTP_NOT_MODIFIED && !none_match_of(response)) {
+    if (r->status == HTTP_NOT_MODIFIED && !precompressed_none_match_of(response)) {
         /*
          * A date has answered httpd's handler. With the original's tag a client could join slices
          * of that to the precompressed file that it has.
          */
-        set_not_modified(response, tag_of(r, &exchange->candidate));
+        precompressed_set_not_modified(response, precompressed_tag_of(r, &exchange->candidate));
     } else if (r->status != HTTP_NOT_MODIFIED && !el_body_is_error(bb)) {
         const char *changed = step == EXCHANGE_ENDS
-                                  ? exchange_changed_by(response, exchange, f->next, bb)
+                                  ? precompressed_exchange_changed_by(response, exchange, f->next,
+                                                                      bb)
                                   : exchange->filters;
 
         if (changed) {
@@ -741,7 +752,7 @@ static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
             el_stats_precompressed_fault(r, EL_PRECOMPRESSED_FILTER, exchange->candidate.path,
                                          false);
         } else {
-            exchange_do(response, &exchange->candidate, bb);
+            precompressed_exchange_do(response, &exchange->candidate, bb);
         }
     }
     return ap_pass_brigade(f->next, bb);
@@ -751,7 +762,8 @@ static apr_status_t exchange(ap_filter_t *f, apr_bucket_brigade *bb)
  * Leaves the file to httpd's handler, which must not refuse If-Match with the precompressed file's
  * tag: the original's is added.
  */
-static int exchange_later(request_rec *r, const candidate_t *candidate, const char *filters)
+static int precompressed_exchange_later(request_rec *r, const candidate_t *candidate,
+                                        const char *filters)
 {
     exchange_t *exchange = apr_pcalloc(r->pool, sizeof(*exchange));
     const char *if_match = apr_table_get(r->headers_in, "If-Match");
@@ -770,15 +782,15 @@ static int exchange_later(request_rec *r, const candidate_t *candidate, const ch
 void el_precompressed_register(void)
 {
     /* Behind the filters that look at bodies before they are compressed, and before compressors. */
-    exchange_record = ap_register_output_filter(EL_FILTER_PRECOMPRESSED, exchange, NULL,
-                                                (ap_filter_type)(AP_FTYPE_CONTENT_SET - 1));
+    exchange_record = ap_register_output_filter(EL_FILTER_PRECOMPRESSED, precompressed_exchange,
+                                                NULL, (ap_filter_type)(AP_FTYPE_CONTENT_SET - 1));
 }
 
 /* If-Match is the identity's to judge, unless it names the candidate. */
-static bool may_match(request_rec *r, candidate_t *candidate)
+static bool precompressed_may_match(request_rec *r, candidate_t *candidate)
 {
     const char *list = apr_table_get(r->headers_in, "If-Match");
-    const char *tag = list ? tag_of(r, candidate) : NULL;
+    const char *tag = list ? precompressed_tag_of(r, candidate) : NULL;
     el_etag_t named;
 
     while (list && *list != '*' && el_etag_next(&list, &named)) {
@@ -793,7 +805,7 @@ static bool may_match(request_rec *r, candidate_t *candidate)
  * The client has a dictionary, likes a body compressed with it as well as the candidate, and that
  * is worth more. It seldom is when the CPU is busy: a precompressed file takes none.
  */
-static bool prefers_dictionary(el_response_t *response, const candidate_t *candidate)
+static bool precompressed_prefers_dictionary(el_response_t *response, const candidate_t *candidate)
 {
     request_rec *r = response->r;
     const el_accept_t *accept = el_response_accept(response);
@@ -817,18 +829,18 @@ static bool prefers_dictionary(el_response_t *response, const candidate_t *candi
                               (uint64_t)candidate->finfo.size);
 }
 
-EL_RARE static int offer(request_rec *r)
+EL_RARE static int precompressed_offer(request_rec *r)
 {
     el_response_t *response = el_response_of(r);
-    candidates_t all = find_all(response, true);
+    candidates_t all = precompressed_find_all(response, true);
     const char *foreign = el_chain_foreign(r->pool, r->output_filters);
     candidate_t *candidate;
-    const char *tag;
+    const char *tag = NULL;
 
     /*
      * Files that are of no use to this client are looked for only if they make a difference: Vary.
      */
-    if (all.count == 0 && find_all(response, false).count == 0) {
+    if (all.count == 0 && precompressed_find_all(response, false).count == 0) {
         return DECLINED;
     }
     el_available_add_vary(response);
@@ -838,15 +850,23 @@ EL_RARE static int offer(request_rec *r)
     if (all.count == 0) {
         return DECLINED;
     }
-    tag = !foreign && may_be_not_modified(r) ? current_tag(response, &all) : NULL;
-    if (tag) {
-        return send_not_modified(response, tag);
+    if (!foreign && precompressed_may_be_not_modified(r)) {
+        tag = precompressed_current_tag(response, &all);
     }
-    candidate = el_response_has_range(r) ? named_by_range(r, &all) : best_of(response, &all);
-    if (!candidate || !may_match(r, candidate) || prefers_dictionary(response, candidate)) {
+    if (tag) {
+        return precompressed_send_not_modified(response, tag);
+    }
+    if (el_response_has_range(r)) {
+        candidate = precompressed_named_by_range(r, &all);
+    } else {
+        candidate = precompressed_best_of(response, &all);
+    }
+    if (!candidate || !precompressed_may_match(r, candidate)
+        || precompressed_prefers_dictionary(response, candidate)) {
         return DECLINED;
     }
-    return foreign ? exchange_later(r, candidate, foreign) : send_file(response, candidate);
+    return foreign ? precompressed_exchange_later(r, candidate, foreign)
+                   : precompressed_send_file(response, candidate);
 }
 
 int el_precompressed_handler(request_rec *r)
@@ -857,6 +877,6 @@ int el_precompressed_handler(request_rec *r)
     /* A static file, which filters of other modules may yet change. */
     return asked && r->method_number == M_GET && r->finfo.filetype == APR_REG
                    && !(r->path_info && *r->path_info) && !el_fields_read(r).encoded
-               ? offer(r)
+               ? precompressed_offer(r)
                : DECLINED;
 }

@@ -34,7 +34,7 @@ size_t el_inflate_codings(apr_pool_t *pool, const char *list, size_t max, el_cod
     return count;
 }
 
-static apr_status_t close_layers(void *data)
+static apr_status_t decode_close_layers(void *data)
 {
     el_inflate_t *inflate = data;
 
@@ -62,7 +62,7 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
         layer->account.of_request = limits->is_request;
         layer->decoding = layer->decoder->open(&layer->account);
         if (!layer->decoding) {
-            close_layers(inflate);
+            decode_close_layers(inflate);
             return false;
         }
         layer->between = inflate->count > 0 ? apr_palloc(r->pool, EL_BODY_BLOCK) : NULL;
@@ -70,13 +70,13 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
     for (size_t i = 0; i < count; i++) {
         inflate->layers[i].account.committed = !limits->is_request;
     }
-    apr_pool_cleanup_register(r->pool, inflate, close_layers, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(r->pool, inflate, decode_close_layers, apr_pool_cleanup_null);
     return true;
 }
 
 void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
 {
-    apr_pool_cleanup_run(pool, inflate, close_layers);
+    apr_pool_cleanup_run(pool, inflate, decode_close_layers);
 }
 
 static el_decode_t decode_step(el_layer_t *layer, el_span_t *span)
@@ -92,7 +92,7 @@ static el_decode_t decode_step(el_layer_t *layer, el_span_t *span)
  * gzip header's endless file name, so that a look at the body's own output would come too late, or
  * never.
  */
-static bool is_layer_over_ratio(const el_inflate_t *inflate, const el_layer_t *layer)
+static bool decode_is_layer_over_ratio(const el_inflate_t *inflate, const el_layer_t *layer)
 {
     return layer->nbytes / CHECK_EVERY > inflate->limits.burst
            && (layer->nbytes - 1) / inflate->limits.ratio >= inflate->in;
@@ -102,7 +102,7 @@ static bool is_layer_over_ratio(const el_inflate_t *inflate, const el_layer_t *l
  * The layers from the outermost to number `i` are one decoder. It has ended when all of them have:
  * each has a checksum to verify, and none may have bytes behind its end.
  */
-static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
+static el_decode_t decode_run(el_inflate_t *inflate, size_t i, el_span_t *span)
 {
     el_layer_t *layer = &inflate->layers[i];
 
@@ -135,13 +135,13 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
         }
         outer.out = layer->between;
         outer.out_nbytes_avail = EL_BODY_BLOCK;
-        result = run(inflate, i - 1, &outer);
+        result = decode_run(inflate, i - 1, &outer);
         span->in = outer.in;
         span->in_nbytes = outer.in_nbytes;
         layer->at = 0;
         layer->filled = EL_BODY_BLOCK - outer.out_nbytes_avail;
         layer->nbytes += layer->filled;
-        if (is_layer_over_ratio(inflate, layer)) {
+        if (decode_is_layer_over_ratio(inflate, layer)) {
             return EL_DECODE_FULL;
         }
         if (result >= EL_DECODE_DAMAGED) {
@@ -154,7 +154,7 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
 }
 
 /* The part of `room` that may be written at once: up to the next check of a limit. */
-static size_t stride(const el_inflate_t *inflate, uint64_t room)
+static size_t decode_stride(const el_inflate_t *inflate, uint64_t room)
 {
     if (room > inflate->check_at - inflate->out) {
         room = inflate->check_at - inflate->out;
@@ -166,7 +166,7 @@ static size_t stride(const el_inflate_t *inflate, uint64_t room)
     return (size_t)room;
 }
 
-static bool is_over_ratio(el_inflate_t *inflate, bool ended)
+static bool decode_is_over_ratio(el_inflate_t *inflate, bool ended)
 {
     uint64_t since = inflate->out + CHECK_EVERY - inflate->check_at;
     bool over;
@@ -181,7 +181,7 @@ static bool is_over_ratio(el_inflate_t *inflate, bool ended)
     return inflate->over_ratio > inflate->limits.burst;
 }
 
-static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_t left)
+static el_inflated_t decode_settle(el_inflate_t *inflate, el_decode_t result, apr_size_t left)
 {
     if (result == EL_DECODE_NO_MEMORY) {
         return EL_INFLATE_NO_MEMORY;
@@ -195,11 +195,11 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
     if (inflate->limits.size > 0 && inflate->out > inflate->limits.size) {
         return EL_INFLATE_SIZE_LIMIT;
     }
-    if (is_over_ratio(inflate, false)) {
+    if (decode_is_over_ratio(inflate, false)) {
         return EL_INFLATE_RATIO_LIMIT;
     }
     for (size_t i = 1; i < inflate->count; i++) {
-        if (is_layer_over_ratio(inflate, &inflate->layers[i])) {
+        if (decode_is_layer_over_ratio(inflate, &inflate->layers[i])) {
             return EL_INFLATE_RATIO_LIMIT;
         }
     }
@@ -210,25 +210,25 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
 }
 
 /* Decodes into what is left of the block, and at most `room` bytes; adds to `*used`. */
-static el_inflated_t fill_block(el_inflate_t *inflate, const char **data, apr_size_t *len,
-                                uint64_t room, size_t *used)
+static el_inflated_t decode_fill_block(el_inflate_t *inflate, const char **data, apr_size_t *len,
+                                       uint64_t room, size_t *used)
 {
     uint64_t left = EL_BODY_BLOCK - *used;
-    size_t most = stride(inflate, room < left ? room : left), wrote;
+    size_t most = decode_stride(inflate, room < left ? room : left), wrote;
     el_span_t span = {
         .in = (const uint8_t *)*data,
         .in_nbytes = *len,
         .out = inflate->block + *used,
         .out_nbytes_avail = most,
     };
-    el_decode_t result = run(inflate, inflate->count - 1, &span);
+    el_decode_t result = decode_run(inflate, inflate->count - 1, &span);
 
     wrote = most - span.out_nbytes_avail;
     inflate->out += wrote;
     *used += wrote;
     *data = (const char *)span.in;
     *len = span.in_nbytes;
-    return settle(inflate, result, *len);
+    return decode_settle(inflate, result, *len);
 }
 
 el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_t *len,
@@ -246,7 +246,7 @@ el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_
             inflate->last = EL_INFLATE_NO_MEMORY;
             break;
         }
-        inflate->last = fill_block(inflate, data, len, room, &used);
+        inflate->last = decode_fill_block(inflate, data, len, room, &used);
         room -= inflate->out - before;
         if (used == EL_BODY_BLOCK || room == 0 || inflate->last != EL_INFLATE_FULL) {
             el_body_append_block(&inflate->block, used, bb);
@@ -263,7 +263,7 @@ el_inflated_t el_inflate_finish(el_inflate_t *inflate)
     if (!whole && inflate->in > 0) {
         return EL_INFLATE_TRUNCATED;
     }
-    return is_over_ratio(inflate, true) ? EL_INFLATE_RATIO_LIMIT : EL_INFLATE_ENDED;
+    return decode_is_over_ratio(inflate, true) ? EL_INFLATE_RATIO_LIMIT : EL_INFLATE_ENDED;
 }
 
 const char *el_inflate_text(el_inflated_t inflated)

@@ -47,13 +47,13 @@ void el_visitor_configure(apr_pool_t *pconf)
     starter = geteuid();
 }
 
-static bool is_visitor(const conn_rec *c)
+static bool visitor_is_one(const conn_rec *c)
 {
     return c->client_ip == address4 || c->client_ip == address6;
 }
 
 /* A proxy in front would pass the token of anybody on. */
-static bool is_passed_on(const request_rec *r)
+static bool visitor_is_passed_on(const request_rec *r)
 {
     static const char *const fields[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
     bool found = false;
@@ -68,7 +68,7 @@ static bool is_passed_on(const request_rec *r)
  * The fault of the open file; NULL: none. Its lock says that the process which has written it still
  * runs: the kernel takes it away, however a process ends.
  */
-static const char *file_fault(int fd)
+static const char *visitor_file_fault(int fd)
 {
     struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     time_t now = time(NULL);
@@ -88,7 +88,7 @@ static const char *file_fault(int fd)
 }
 
 /* The digits of the hash of the token that the open file is for; false: it has none. */
-static bool read_digits(int fd, char digits[EL_FOLDER_NAME_ROOM])
+static bool visitor_read_digits(int fd, char digits[EL_FOLDER_NAME_ROOM])
 {
     char text[sizeof(TITLE) + DIGITS];
     ssize_t n = read(fd, text, sizeof(text));
@@ -103,7 +103,7 @@ static bool read_digits(int fd, char digits[EL_FOLDER_NAME_ROOM])
 }
 
 /* Takes as long for any two: the time does not show how much of a guess is right. */
-static bool are_same(const char *one, const char *other)
+static bool visitor_are_same(const char *one, const char *other)
 {
     unsigned different = 0;
 
@@ -113,7 +113,7 @@ static bool are_same(const char *one, const char *other)
     return different == 0;
 }
 
-static bool digits_of(const char *text, char digits[EL_FOLDER_NAME_ROOM])
+static bool visitor_digits_of(const char *text, char digits[EL_FOLDER_NAME_ROOM])
 {
     uint8_t hash[EL_DICTIONARY_HASH];
 
@@ -125,7 +125,7 @@ static bool digits_of(const char *text, char digits[EL_FOLDER_NAME_ROOM])
 }
 
 /* The reason why the token does not count; NULL: it does. One opening of the file answers all. */
-static const char *token_fault(const char *token)
+static const char *visitor_token_fault(const char *token)
 {
     char wanted[EL_FOLDER_NAME_ROOM], given[EL_FOLDER_NAME_ROOM];
     size_t len = strlen(token);
@@ -139,9 +139,9 @@ static const char *token_fault(const char *token)
     if (fd < 0) {
         return "there is no file elastic.visitor that can be read";
     }
-    fault = file_fault(fd);
-    if (!fault && !(read_digits(fd, wanted) && digits_of(token, given)
-                    && are_same(wanted, given))) {
+    fault = visitor_file_fault(fd);
+    if (!fault && !(visitor_read_digits(fd, wanted) && visitor_digits_of(token, given)
+                    && visitor_are_same(wanted, given))) {
         fault = "it is not the token of the file elastic.visitor";
     }
     close(fd);
@@ -152,12 +152,12 @@ static const char *token_fault(const char *token)
  * The client is one from elsewhere, for the connection: a request that follows on it is of the same
  * client. It has no name either, so that nobody asks for one.
  */
-static bool become_visitor(conn_rec *c)
+static bool visitor_become(conn_rec *c)
 {
     bool six = strchr(c->client_ip, ':') != NULL;
     apr_sockaddr_t *address;
 
-    if (is_visitor(c)) {
+    if (visitor_is_one(c)) {
         return true;
     }
     if (apr_sockaddr_info_get(&address, six ? address6 : address4, six ? APR_INET6 : APR_INET,
@@ -171,7 +171,7 @@ static bool become_visitor(conn_rec *c)
     return true;
 }
 
-EL_RARE static void look(request_rec *r, const char *token)
+EL_RARE static void visitor_look(request_rec *r, const char *token)
 {
     conn_rec *c = r->connection;
     /* By loopback, or from an address of this machine to the same. */
@@ -180,14 +180,14 @@ EL_RARE static void look(request_rec *r, const char *token)
     char digits[EL_FOLDER_NAME_ROOM];
     const char *fault = NULL;
 
-    if (!is_visitor(c) && !is_from_here) {
+    if (!visitor_is_one(c) && !is_from_here) {
         fault = "the connection is not from this machine";
-    } else if (is_passed_on(r)) {
+    } else if (visitor_is_passed_on(r)) {
         fault = "a proxy has passed the request on";
     } else {
-        fault = token_fault(token);
+        fault = visitor_token_fault(token);
     }
-    if (!fault && !become_visitor(c)) {
+    if (!fault && !visitor_become(c)) {
         fault = "the address cannot be made";
     }
     if (fault) {
@@ -196,7 +196,7 @@ EL_RARE static void look(request_rec *r, const char *token)
         return;
     }
     /* Nobody can answer this without the token: it was taken, and not by another. */
-    if (digits_of(apr_pstrcat(r->pool, "taken ", token, NULL), digits)) {
+    if (visitor_digits_of(apr_pstrcat(r->pool, "taken ", token, NULL), digits)) {
         apr_table_set(r->err_headers_out, FIELD, digits);
     }
     el_visitor_keep(r);
@@ -210,7 +210,7 @@ int el_visitor_look(request_rec *r)
     const char *token = apr_table_get(r->headers_in, FIELD);
 
     if (token) {
-        look(r, token);
+        visitor_look(r, token);
         apr_table_unset(r->headers_in, FIELD);
     }
     return DECLINED;
@@ -218,7 +218,7 @@ int el_visitor_look(request_rec *r)
 
 void el_visitor_keep(request_rec *r)
 {
-    if (is_visitor(r->connection)) {
+    if (visitor_is_one(r->connection)) {
         r->useragent_addr = r->connection->client_addr;
         r->useragent_ip = r->connection->client_ip;
     }

@@ -12,7 +12,7 @@
 #define TRY_EVERY 64
 
 /* The body's length in bytes where it is known, otherwise 0. */
-static uint64_t length_of(const el_facts_t *facts)
+static uint64_t choose_length_of(const el_facts_t *facts)
 {
     return facts->moment.size_known ? facts->moment.size : 0;
 }
@@ -21,7 +21,7 @@ static uint64_t length_of(const el_facts_t *facts)
  * The codings that the ladder has to choose between: those that the client likes as much as
  * `first`; only `first` where the server's order decides.
  */
-static unsigned choices_of(const el_choose_for_t *body, el_coding_t first)
+static unsigned choose_choices_of(const el_choose_for_t *body, el_coding_t first)
 {
     const el_demand_t *demand = &body->facts->demand;
     unsigned set = EL_CODING_BIT(first);
@@ -42,7 +42,7 @@ static unsigned choices_of(const el_choose_for_t *body, el_coding_t first)
  * What a setup may cost by ElasticMaxTime, nsec for each KB. A body whose length is not known
  * counts as a large page, or as what was seen of it where that is more.
  */
-static uint32_t allowance(const el_policy_t *policy, const el_moment_t *moment)
+static uint32_t choose_allowance(const el_policy_t *policy, const el_moment_t *moment)
 {
     bool judged = moment->size_known || moment->size > EL_COST_UNKNOWN_LENGTH;
 
@@ -53,7 +53,7 @@ static uint32_t allowance(const el_policy_t *policy, const el_moment_t *moment)
 }
 
 /* The highest level, from the setup's down to `min`, that costs no more than `most`. */
-static int level_within(const el_choice_t *choice, int min, bool whole, uint32_t most)
+static int choose_level_within(const el_choice_t *choice, int min, bool whole, uint32_t most)
 {
     el_setup_t setup = choice->setup;
 
@@ -65,7 +65,7 @@ static int level_within(const el_choice_t *choice, int min, bool whole, uint32_t
 }
 
 /* Whether any of the codings in `set` may make no more bytes than an httpd without this module. */
-static bool is_bounded(const el_range_t *range, unsigned set)
+static bool choose_is_bounded(const el_range_t *range, unsigned set)
 {
     bool bounded = false;
 
@@ -75,18 +75,18 @@ static bool is_bounded(const el_range_t *range, unsigned set)
     return bounded;
 }
 
-static el_ladder_key_t key_of(const el_choose_for_t *body, unsigned set)
+static el_ladder_key_t choose_key_of(const el_choose_for_t *body, unsigned set)
 {
     return (el_ladder_key_t){
         .set = set,
         .range = body->policy->range,
         .whole = body->whole,
-        .length = length_of(body->facts),
+        .length = choose_length_of(body->facts),
     };
 }
 
 /* A setup of `level` with what the settings and the facts say of all levels. */
-static el_setup_t setup_of(const el_choose_for_t *body, int level)
+static el_setup_t choose_setup_of(const el_choose_for_t *body, int level)
 {
     const el_stock_t *stock = body->policy->stock;
     el_setup_t setup = {
@@ -94,7 +94,7 @@ static el_setup_t setup_of(const el_choose_for_t *body, int level)
         .window_bits = (int)stock->values.value[EL_STOCK_WINDOW_BITS],
         .mem_level = (int)stock->values.value[EL_STOCK_MEM_LEVEL],
         .block_bits = (int)stock->values.value[EL_STOCK_BLOCK_BITS],
-        .size_hint = length_of(body->facts),
+        .size_hint = choose_length_of(body->facts),
     };
 
     memcpy(setup.shares, body->facts->demand.shares, sizeof(setup.shares));
@@ -105,18 +105,18 @@ static el_setup_t setup_of(const el_choose_for_t *body, int level)
 static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t coding)
 {
     const el_policy_t *policy = body->policy;
-    unsigned set = choices_of(body, coding);
-    el_ladder_key_t key = key_of(body, set);
+    unsigned set = choose_choices_of(body, coding);
+    el_ladder_key_t key = choose_key_of(body, set);
     el_range_t range = policy->range[coding];
-    uint32_t most = allowance(policy, &body->facts->moment);
+    uint32_t most = choose_allowance(policy, &body->facts->moment);
     bool on_ladder = set != EL_CODING_BIT(coding)
                      || (body->effort.price >= 0 && el_shared_is_adaptive(range));
     el_choice_t choice = {
         .coding = coding,
         .set = set,
         .by_costs = on_ladder,
-        .bounded = is_bounded(policy->range, set),
-        .setup = setup_of(body, el_shared_level(range, body->effort)),
+        .bounded = choose_is_bounded(policy->range, set),
+        .setup = choose_setup_of(body, el_shared_level(range, body->effort)),
     };
 
     if (on_ladder) {
@@ -125,7 +125,7 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
         choice.coding = rung.coding;
         choice.setup.level = rung.level;
     } else if (el_shared_is_adaptive(range)) {
-        choice.setup.level = level_within(&choice, range.min, body->whole, most);
+        choice.setup.level = choose_level_within(&choice, range.min, body->whole, most);
         choice.setup.level = el_ladders_level(&key, coding, choice.setup.level);
     }
     return choice;
@@ -135,7 +135,7 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
  * The bounds of a dictionary-compressed body's levels: those of its coding without a dictionary, as
  * far as its engine has them.
  */
-static el_range_t range_against(const el_policy_t *policy, el_coding_t coding)
+static el_range_t choose_range_against(const el_policy_t *policy, el_coding_t coding)
 {
     const el_engine_t *engine = el_engine_for(coding);
     el_coding_t plain = el_coding_info(coding)->base;
@@ -157,10 +157,10 @@ typedef struct {
     double price;     /* ns of CPU time for a byte */
 } worth_t;
 
-static worth_t worth_for(const el_choose_for_t *body)
+static worth_t choose_worth_for(const el_choose_for_t *body)
 {
     const el_demand_t *demand = &body->facts->demand;
-    el_ladder_key_t key = key_of(body, 0);
+    el_ladder_key_t key = choose_key_of(body, 0);
     double price;
 
     for (size_t i = 0; i < demand->order_count; i++) {
@@ -184,7 +184,7 @@ static worth_t worth_for(const el_choose_for_t *body)
 }
 
 /* What a KB of the body costs: its CPU time, and its bytes at what they are worth. */
-static double value_of(el_cost_t cost, worth_t worth)
+static double choose_value_of(el_cost_t cost, worth_t worth)
 {
     return worth.bytes_alone ? cost.size : cost.nsec + worth.price * cost.size / 10000 * 1024;
 }
@@ -196,7 +196,7 @@ typedef struct {
 } against_t;
 
 /* The level after `level` that is looked at: every second one, and the last. */
-static int level_after(int level, el_range_t range)
+static int choose_level_after(int level, el_range_t range)
 {
     return level < range.max && level + 2 > range.max ? range.max : level + 2;
 }
@@ -206,21 +206,22 @@ static int level_after(int level, el_range_t range)
  * dictionary of its own, and neighbours differ by little. The lowest where all take longer than
  * ElasticMaxTime allows.
  */
-static against_t best_against(const el_choose_for_t *body, worth_t worth)
+static against_t choose_best_against(const el_choose_for_t *body, worth_t worth)
 {
     el_coding_t coding = body->facts->demand.available;
-    el_range_t range = range_against(body->policy, coding);
-    uint32_t most = allowance(body->policy, &body->facts->moment);
+    el_range_t range = choose_range_against(body->policy, coding);
+    uint32_t most = choose_allowance(body->policy, &body->facts->moment);
     against_t best = {.setup.level = -1};
 
-    for (int level = range.min; level <= range.max; level = level_after(level, range)) {
-        el_setup_t setup = {.level = level, .size_hint = length_of(body->facts)};
+    for (int level = range.min; level <= range.max; level = choose_level_after(level, range)) {
+        el_setup_t setup = {.level = level, .size_hint = choose_length_of(body->facts)};
         el_cost_t cost;
 
         memcpy(setup.shares, body->facts->demand.shares, sizeof(setup.shares));
         cost = el_costs_expect(coding, &setup, true);
         if (best.setup.level < 0
-            || (cost.nsec <= most && value_of(cost, worth) < value_of(best.cost, worth))) {
+            || (cost.nsec <= most
+                && choose_value_of(cost, worth) < choose_value_of(best.cost, worth))) {
             best = (against_t){setup, cost};
         }
     }
@@ -231,7 +232,7 @@ static against_t best_against(const el_choose_for_t *body, worth_t worth)
  * The coding without a dictionary that the client likes as much as the dictionary-compressed body,
  * or EL_IDENTITY.
  */
-static el_coding_t rival_of(const el_demand_t *demand)
+static el_coding_t choose_rival_of(const el_demand_t *demand)
 {
     const uint16_t *q = demand->accept.q;
     el_coding_t coding = el_accept_choose(&demand->accept, demand->order, demand->order_count);
@@ -245,7 +246,7 @@ static el_coding_t rival_of(const el_demand_t *demand)
  */
 static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding_t coding)
 {
-    el_coding_t rival = rival_of(&body->facts->demand);
+    el_coding_t rival = choose_rival_of(&body->facts->demand);
     el_choice_t ordinary = {.coding = EL_IDENTITY};
     worth_t worth;
     against_t best;
@@ -257,11 +258,11 @@ static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding
             return ordinary;
         }
     }
-    worth = worth_for(body);
-    best = best_against(body, worth);
+    worth = choose_worth_for(body);
+    best = choose_best_against(body, worth);
     if (rival != EL_IDENTITY) {
         cost = el_costs_expect(ordinary.coding, &ordinary.setup, body->whole);
-        if (value_of(cost, worth) < value_of(best.cost, worth)
+        if (choose_value_of(cost, worth) < choose_value_of(best.cost, worth)
             || (ordinary.bounded && cost.size < best.cost.size)) {
             return ordinary;
         }
@@ -277,26 +278,27 @@ el_choice_t el_choose(const el_choose_for_t *body, el_coding_t coding)
 
 bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes)
 {
-    worth_t worth = worth_for(body);
+    worth_t worth = choose_worth_for(body);
     el_cost_t made = {.size = (uint32_t)(nbytes * 10000 / body->facts->moment.size)};
     el_coding_t coding = body->facts->demand.available;
 
     /* Where something else would be made in the end, what is there already will do. */
     return el_choose(body, coding).coding == coding
-           && value_of(best_against(body, worth).cost, worth) < value_of(made, worth);
+           && choose_value_of(choose_best_against(body, worth).cost,
+                              worth) < choose_value_of(made, worth);
 }
 
 void el_choose_trial(const el_choose_for_t *body, el_choice_t *choice)
 {
     static _Atomic uint32_t bodies;
     el_rung_t rung = {.coding = choice->coding, .level = choice->setup.level};
-    el_ladder_key_t key = key_of(body, choice->set);
+    el_ladder_key_t key = choose_key_of(body, choice->set);
 
     if (choice->by_costs && body->effort.price >= 0 && el_costs_are_kept(&choice->setup)
         && atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) % TRY_EVERY
                == TRY_EVERY - 1
-        && el_ladders_try(&key, body->effort.price, allowance(body->policy, &body->facts->moment),
-                          &rung)) {
+        && el_ladders_try(&key, body->effort.price,
+                          choose_allowance(body->policy, &body->facts->moment), &rung)) {
         choice->coding = rung.coding;
         choice->setup.level = rung.level;
         choice->tried = true;

@@ -113,7 +113,8 @@ el_fields_t el_fields_read(request_rec *r)
 }
 
 /* A field has a token; it may stand in the table more than once. */
-static bool has_token(request_rec *r, const apr_table_t *table, const char *name, const char *token)
+static bool header_has_token(request_rec *r, const apr_table_t *table, const char *name,
+                             const char *token)
 {
     const apr_array_header_t *rows = apr_table_elts(table);
     /* Most have none, which is found in a third of the time. */
@@ -130,7 +131,7 @@ static bool has_token(request_rec *r, const apr_table_t *table, const char *name
 }
 
 /* Bytes of a field with its name, in a line of its own. */
-static size_t field_size(const char *name, const char *value)
+static size_t header_field_size(const char *name, const char *value)
 {
     return strlen(name) + strlen(value) + strlen(": \r\n");
 }
@@ -143,7 +144,7 @@ size_t el_fields_table_size(const apr_table_t *table)
     for (int i = 0; i < rows->nelts; i++) {
         const apr_table_entry_t *row = &APR_ARRAY_IDX(rows, i, const apr_table_entry_t);
 
-        sum += field_size(row->key, row->val);
+        sum += header_field_size(row->key, row->val);
     }
     return sum;
 }
@@ -152,13 +153,13 @@ size_t el_fields_size(request_rec *r)
 {
     size_t sum = strlen(r->status_line ? r->status_line : ap_get_status_line(r->status))
                  + el_fields_table_size(r->headers_out) + el_fields_table_size(r->err_headers_out)
-                 + field_size("Server", ap_get_server_banner());
+                 + header_field_size("Server", ap_get_server_banner());
 
     if (r->content_type) {
-        sum += field_size("Content-Type", r->content_type);
+        sum += header_field_size("Content-Type", r->content_type);
     }
-    if (has_token(r, r->headers_in, "Connection", "keep-alive")) {
-        sum += field_size("Keep-Alive", "timeout=300, max=10000");
+    if (header_has_token(r, r->headers_in, "Connection", "keep-alive")) {
+        sum += header_field_size("Keep-Alive", "timeout=300, max=10000");
         /* EL_PACKET_CORE_HEADER has the shorter word. */
         sum += strlen("Keep-Alive") - strlen("close");
     }
@@ -186,8 +187,8 @@ bool el_fields_length(const el_fields_t *fields, uint64_t *length)
 
 bool el_fields_varies(request_rec *r, const char *name)
 {
-    return has_token(r, r->headers_out, "Vary", name)
-           || has_token(r, r->err_headers_out, "Vary", name);
+    return header_has_token(r, r->headers_out, "Vary", name)
+           || header_has_token(r, r->err_headers_out, "Vary", name);
 }
 
 void el_fields_add_vary(request_rec *r, const char *name)

@@ -10,17 +10,17 @@
 /* Of sizes and shares. */
 #define WHOLE 10000
 
-static el_cost_key_t key_of(el_coding_t coding, int level, const el_setup_t *setup)
+static el_cost_key_t costs_key_of(el_coding_t coding, int level, const el_setup_t *setup)
 {
     return (el_cost_key_t){coding, level, el_cost_class(setup->size_hint)};
 }
 
 /* What the site's bodies of that length become, by a coding without a dictionary. */
-static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool whole)
+static el_cost_t costs_site(el_coding_t coding, const el_setup_t *setup, bool whole)
 {
     el_plan_t plan = el_engine_plan(coding, setup, whole);
 
-    return el_cost_expect(&el_shared.block->costs, key_of(coding, setup->level, setup),
+    return el_cost_expect(&el_shared.block->costs, costs_key_of(coding, setup->level, setup),
                           el_cost_in_server(el_engine_cost(&plan), setup->size_hint),
                           el_clock_sec());
 }
@@ -47,7 +47,8 @@ static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool who
  */
 #define SHARE_UNIT 5
 
-static uint32_t share_of(const el_setup_t *setup, int share, uint32_t least, uint32_t otherwise)
+static uint32_t costs_share_of(const el_setup_t *setup, int share, uint32_t least,
+                               uint32_t otherwise)
 {
     uint32_t mean = el_ratio_mean(&el_shared.block->shares, setup->shares[share], least,
                                   el_clock_sec());
@@ -55,23 +56,23 @@ static uint32_t share_of(const el_setup_t *setup, int share, uint32_t least, uin
     return mean ? mean * SHARE_UNIT : otherwise;
 }
 
-static void add_share(const el_setup_t *setup, int share, uint64_t in, uint64_t out)
+static void costs_add_share(const el_setup_t *setup, int share, uint64_t in, uint64_t out)
 {
     el_ratio_update(&el_shared.block->shares, setup->shares[share], in, out / SHARE_UNIT,
                     el_clock_sec());
 }
 
 /* What the page becomes without a dictionary, of what the site's bodies do. */
-static uint32_t plain_share(const el_setup_t *setup)
+static uint32_t costs_plain_share(const el_setup_t *setup)
 {
-    return share_of(setup, EL_SHARE_PLAIN, 1, WHOLE);
+    return costs_share_of(setup, EL_SHARE_PLAIN, 1, WHOLE);
 }
 
 /*
  * By the engine's own table; that of a dictionary-compressed body is made from what is known of the
  * page.
  */
-static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *setup)
+static el_cost_t costs_known(const el_plan_t *plan, int level, const el_setup_t *setup)
 {
     el_coding_t coding = plan->engine->coding;
     el_cost_t known = el_cost_in_server(el_engine_cost(plan), setup->size_hint);
@@ -82,11 +83,11 @@ static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *
         return known;
     }
     plain.level = level;
-    fit = plain_share(setup);
-    left = share_of(setup, EL_SHARE_RULE, BODIES_OF_RULE, PART_UNKNOWN);
-    left = share_of(setup, EL_SHARE_PAGE, 1, (uint32_t)(left * fit / WHOLE));
+    fit = costs_plain_share(setup);
+    left = costs_share_of(setup, EL_SHARE_RULE, BODIES_OF_RULE, PART_UNKNOWN);
+    left = costs_share_of(setup, EL_SHARE_PAGE, 1, (uint32_t)(left * fit / WHOLE));
     own = left * WHOLE / fit;
-    known.size = (uint32_t)(site_cost(el_coding_info(coding)->base, &plain, true).size * fit
+    known.size = (uint32_t)(costs_site(el_coding_info(coding)->base, &plain, true).size * fit
                             / WHOLE);
     return el_cost_differ(known, (uint32_t)(own < OWN_MOST ? own : OWN_MOST));
 }
@@ -94,11 +95,12 @@ static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *
 el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole)
 {
     el_plan_t plan = el_engine_plan(coding, setup, whole);
-    el_cost_t cost = el_cost_expect(&el_shared.block->costs, key_of(coding, setup->level, setup),
-                                    known_cost(&plan, setup->level, setup), el_clock_sec());
+    el_cost_t cost = el_cost_expect(&el_shared.block->costs,
+                                    costs_key_of(coding, setup->level, setup),
+                                    costs_known(&plan, setup->level, setup), el_clock_sec());
 
     if (!el_coding_needs_dictionary(coding)) {
-        cost.size = (uint32_t)((uint64_t)cost.size * plain_share(setup) / WHOLE);
+        cost.size = (uint32_t)((uint64_t)cost.size * costs_plain_share(setup) / WHOLE);
     }
     return cost;
 }
@@ -108,7 +110,7 @@ bool el_costs_are_kept(const el_setup_t *setup)
     return !setup->window_bits && !setup->mem_level && !setup->block_bits;
 }
 
-static uint32_t per(uint64_t value, uint64_t unit, uint64_t in)
+static uint32_t costs_per(uint64_t value, uint64_t unit, uint64_t in)
 {
     double scaled = (double)value * (double)unit / (double)in;
 
@@ -127,10 +129,10 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
     if (measured->in == 0 || !el_costs_are_kept(setup)) {
         return;
     }
-    el_cost_update(&el_shared.block->costs, key_of(coding, level, setup),
-                   known_cost(plan, level, setup),
-                   (el_cost_t){.nsec = per(measured->cpu_nsec, 1024, measured->in),
-                               .size = per(measured->out, 10000, measured->in)},
+    el_cost_update(&el_shared.block->costs, costs_key_of(coding, level, setup),
+                   costs_known(plan, level, setup),
+                   (el_cost_t){.nsec = costs_per(measured->cpu_nsec, 1024, measured->in),
+                               .size = costs_per(measured->out, 10000, measured->in)},
                    el_clock_sec());
 }
 
@@ -145,14 +147,14 @@ void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t ou
         return;
     }
     setup.level = level;
-    size = site_cost(el_coding_info(coding)->base, &setup, true).size;
+    size = costs_site(el_coding_info(coding)->base, &setup, true).size;
     if (size == 0) {
         return;
     }
     out = out * WHOLE / size;
-    add_share(&setup, differs ? EL_SHARE_PAGE : EL_SHARE_PLAIN, in, out);
+    costs_add_share(&setup, differs ? EL_SHARE_PAGE : EL_SHARE_PLAIN, in, out);
     if (differs) {
-        add_share(&setup, EL_SHARE_RULE, in, out * WHOLE / plain_share(&setup));
+        costs_add_share(&setup, EL_SHARE_RULE, in, out * WHOLE / costs_plain_share(&setup));
     }
 }
 
@@ -162,7 +164,7 @@ void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t ou
 typedef struct {
     atomic_flag busy;
     _Atomic uint32_t built;   /* second of the monotonic clock; 0: never */
-    _Atomic uint64_t bounds; /* of the levels, see bounds_of() */
+    _Atomic uint64_t bounds; /* of the levels, see costs_bounds_of() */
     size_t count;
     el_rung_t rungs[EL_RUNGS_MAX];
 } slot_t;
@@ -180,7 +182,7 @@ static slot_t slots[2][SETS][EL_SIZE_CLASSES][WAYS];
  * All setups of the key's codings, in the order of codings and levels; their number. Of two that
  * cost and leave the same the first counts: of the coding with the lower number.
  */
-static size_t collect(const el_ladder_key_t *key, el_rung_t *rungs)
+static size_t costs_collect(const el_ladder_key_t *key, el_rung_t *rungs)
 {
     el_setup_t setup = {.size_hint = key->length};
     size_t count = 0;
@@ -202,7 +204,7 @@ static size_t collect(const el_ladder_key_t *key, el_rung_t *rungs)
  * The setup whose bytes no response of this key may exceed: that of an httpd without this module,
  * for each coding that is bounded so; the one with the fewest. False where none is.
  */
-static bool read_bound(const el_ladder_key_t *key, el_rung_t *most)
+static bool costs_read_bound(const el_ladder_key_t *key, el_rung_t *most)
 {
     el_setup_t setup = {.size_hint = key->length};
     bool found = false;
@@ -225,16 +227,16 @@ static bool read_bound(const el_ladder_key_t *key, el_rung_t *most)
 }
 
 /* Those of the key's setups that may be used, in the same order; one at least. */
-static size_t collect_allowed(const el_ladder_key_t *key, el_rung_t *rungs)
+static size_t costs_collect_allowed(const el_ladder_key_t *key, el_rung_t *rungs)
 {
-    size_t count = collect(key, rungs);
+    size_t count = costs_collect(key, rungs);
     el_rung_t most;
 
-    return read_bound(key, &most) ? el_ladder_bound(rungs, count, most) : count;
+    return costs_read_bound(key, &most) ? el_ladder_bound(rungs, count, most) : count;
 }
 
 /* The bounds of the key's codings as one number: 11 bits for each, levels take five. */
-static uint64_t bounds_of(const el_ladder_key_t *key)
+static uint64_t costs_bounds_of(const el_ladder_key_t *key)
 {
     uint64_t bounds = 0;
 
@@ -251,7 +253,7 @@ static uint64_t bounds_of(const el_ladder_key_t *key)
 }
 
 /* The slot that has the key's ladder, or may have it: that which was built longest ago. */
-static slot_t *slot_of(const el_ladder_key_t *key, uint64_t bounds)
+static slot_t *costs_slot_of(const el_ladder_key_t *key, uint64_t bounds)
 {
     slot_t *ways = slots[key->whole][key->set % SETS][el_cost_class(key->length)], *oldest = ways;
 
@@ -268,18 +270,18 @@ static slot_t *slot_of(const el_ladder_key_t *key, uint64_t bounds)
 }
 
 /* Builds the key's ladder by the costs of this second, unless the slot, which is held, has it. */
-static void bring_up_to_date(slot_t *slot, const el_ladder_key_t *key, uint64_t bounds)
+static void costs_bring_up_to_date(slot_t *slot, const el_ladder_key_t *key, uint64_t bounds)
 {
     uint32_t now = el_clock_sec();
 
     if (slot->built != now || slot->bounds != bounds) {
         slot->built = now;
         slot->bounds = bounds;
-        slot->count = el_ladder_build(slot->rungs, collect_allowed(key, slot->rungs));
+        slot->count = el_ladder_build(slot->rungs, costs_collect_allowed(key, slot->rungs));
     }
 }
 
-static double price_of(const el_rung_t *rungs, size_t count, el_effort_t effort)
+static double costs_price_of(const el_rung_t *rungs, size_t count, el_effort_t effort)
 {
     return effort.price >= 0
                ? effort.price
@@ -287,29 +289,29 @@ static double price_of(const el_rung_t *rungs, size_t count, el_effort_t effort)
                                  el_cost_slowness(&el_shared.block->costs, el_clock_sec()));
 }
 
-static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint32_t most)
+static el_rung_t costs_choose(const el_rung_t *rungs, size_t count, double price, uint32_t most)
 {
     return *el_ladder_within(rungs, el_ladder_rung(rungs, count, price), most);
 }
 
 /* The setup, and the price by which it was chosen. */
-static el_rung_t look_up(const el_ladder_key_t *key, el_effort_t effort, uint32_t most,
-                         double *price)
+static el_rung_t costs_look_up(const el_ladder_key_t *key, el_effort_t effort, uint32_t most,
+                               double *price)
 {
-    uint64_t bounds = bounds_of(key);
-    slot_t *slot = slot_of(key, bounds);
+    uint64_t bounds = costs_bounds_of(key);
+    slot_t *slot = costs_slot_of(key, bounds);
     el_rung_t rungs[EL_RUNGS_MAX], chosen;
 
     /* A slot that another thread uses is not waited for. */
     if (atomic_flag_test_and_set_explicit(&slot->busy, memory_order_acquire)) {
-        size_t count = el_ladder_build(rungs, collect_allowed(key, rungs));
+        size_t count = el_ladder_build(rungs, costs_collect_allowed(key, rungs));
 
-        *price = price_of(rungs, count, effort);
-        return choose(rungs, count, *price, most);
+        *price = costs_price_of(rungs, count, effort);
+        return costs_choose(rungs, count, *price, most);
     }
-    bring_up_to_date(slot, key, bounds);
-    *price = price_of(slot->rungs, slot->count, effort);
-    chosen = choose(slot->rungs, slot->count, *price, most);
+    costs_bring_up_to_date(slot, key, bounds);
+    *price = costs_price_of(slot->rungs, slot->count, effort);
+    chosen = costs_choose(slot->rungs, slot->count, *price, most);
     atomic_flag_clear_explicit(&slot->busy, memory_order_release);
     return chosen;
 }
@@ -318,14 +320,14 @@ el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t effort, uint
 {
     double price;
 
-    return look_up(key, effort, most, &price);
+    return costs_look_up(key, effort, most, &price);
 }
 
 double el_ladders_price(const el_ladder_key_t *key, el_effort_t effort)
 {
     double price;
 
-    look_up(key, effort, UINT32_MAX, &price);
+    costs_look_up(key, effort, UINT32_MAX, &price);
     return price;
 }
 
@@ -338,7 +340,7 @@ int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level)
     if (!key->range[coding].stock || el_coding_info(coding)->stock == coding) {
         return level;
     }
-    count = collect_allowed(key, rungs);
+    count = costs_collect_allowed(key, rungs);
     while (at + 1 < count && rungs[at].level < level) {
         at++;
     }
@@ -350,7 +352,7 @@ bool el_ladders_try(const el_ladder_key_t *key, double price, uint32_t most, el_
     el_setup_t setup = {.size_hint = key->length};
     el_rung_t rungs[EL_RUNGS_MAX];
     uint32_t ages[EL_RUNGS_MAX];
-    size_t count = collect_allowed(key, rungs);
+    size_t count = costs_collect_allowed(key, rungs);
     const el_rung_t *found;
 
     for (size_t i = 0; i < count; i++) {
@@ -358,7 +360,8 @@ bool el_ladders_try(const el_ladder_key_t *key, double price, uint32_t most, el_
         ages[i] = rungs[i].cost.nsec > most
                       ? 0
                       : el_cost_age(&el_shared.block->costs,
-                                    key_of(rungs[i].coding, setup.level, &setup), el_clock_sec());
+                                    costs_key_of(rungs[i].coding, setup.level, &setup),
+                                    el_clock_sec());
         if (rungs[i].coding == rung->coding && rungs[i].level == rung->level) {
             ages[i] = 0;
             rung->cost = rungs[i].cost;

@@ -23,7 +23,7 @@ el_shared_t el_shared;
  */
 static el_holder_t *busy;
 
-static el_control_state_t start_state(void)
+static el_control_state_t shared_start_state(void)
 {
     const el_control_config_t *control = &el_shared.config.control;
 
@@ -31,7 +31,7 @@ static el_control_state_t start_state(void)
                                                           .position = el_shared.config.start});
 }
 
-static void adopt(void)
+static void shared_adopt(void)
 {
     el_shared.generation = el_state_adopt(&el_shared.block->state, &el_shared.config.control,
                                           el_clock_usec(), el_shared.config.interval);
@@ -55,17 +55,17 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
         }
         kept = kept ? kept : ap_retained_data_create(retained_key, sizeof(*kept));
         *kept = made;
-        el_block_init(made, start_state(), el_clock_usec());
+        el_block_init(made, shared_start_state(), el_clock_usec());
     }
     el_shared.block = *kept;
-    adopt();
+    shared_adopt();
     return APR_SUCCESS;
 }
 
 void el_shared_reset(void)
 {
-    el_block_reset(el_shared.block, start_state(), el_clock_usec());
-    adopt();
+    el_block_reset(el_shared.block, shared_start_state(), el_clock_usec());
+    shared_adopt();
 }
 
 void el_shared_child(void)

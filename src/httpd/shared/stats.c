@@ -20,7 +20,7 @@ static const char other[] = "other";
 static const char *name_of_slot[EL_VHOSTS + 1];
 
 /* A server's slot stands in its settings of the record that is always there. */
-static unsigned slot_of(const server_rec *server)
+static unsigned stats_slot_of(const server_rec *server)
 {
     const el_values_t *values =
         ap_get_module_config(server->module_config, el_record_of_requests());
@@ -36,7 +36,7 @@ typedef struct {
 } names_t;
 
 /* The number of a server's name, which may be a new one; EL_VHOSTS if it has none. */
-static size_t number_of(names_t *names, const server_rec *server, apr_pool_t *pool)
+static size_t stats_number_of(names_t *names, const server_rec *server, apr_pool_t *pool)
 {
     char *name = apr_pstrdup(pool, server->server_hostname ? server->server_hostname : "");
     size_t i = 0;
@@ -56,7 +56,7 @@ static size_t number_of(names_t *names, const server_rec *server, apr_pool_t *po
 }
 
 /* The servers in the configuration's order; httpd has the last virtual host first. */
-static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
+static apr_array_header_t *stats_in_order(server_rec *main_server, apr_pool_t *pool)
 {
     apr_array_header_t *servers = apr_array_make(pool, 16, sizeof(server_rec *));
     server_rec **first;
@@ -79,14 +79,14 @@ void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
     int64_t most = el_server_of(main_server)->values.value[EL_SERVER_VHOSTS];
     const module *record = el_record_of_requests();
     size_t size = el_record_loaded(EL_RECORD_ELASTIC) ? sizeof(el_server_t) : sizeof(el_stock_t);
-    const apr_array_header_t *servers = in_order(main_server, pconf);
+    const apr_array_header_t *servers = stats_in_order(main_server, pconf);
     names_t names = {.most = (size_t)most};
     size_t *number = apr_palloc(pconf, (size_t)servers->nelts * sizeof(*number));
     unsigned slot[EL_VHOSTS + 1] = {[EL_VHOSTS] = EL_VHOST_OTHER};
 
     memset(name_of_slot, 0, sizeof(name_of_slot));
     for (int i = 0; i < servers->nelts; i++) {
-        number[i] = number_of(&names, APR_ARRAY_IDX(servers, i, server_rec *), pconf);
+        number[i] = stats_number_of(&names, APR_ARRAY_IDX(servers, i, server_rec *), pconf);
     }
     el_vhosts_assign(&el_shared.block->vhosts, names.hash, names.count, slot);
     for (int i = 0; i < servers->nelts; i++) {
@@ -101,7 +101,7 @@ void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
     }
 }
 
-static void count_vhost(unsigned slot, el_vhost_count_t count, uint64_t add)
+static void stats_count_vhost(unsigned slot, el_vhost_count_t count, uint64_t add)
 {
     el_vhosts_add(&el_shared.block->vhosts, el_shared.process, slot, count, add);
 }
@@ -120,7 +120,7 @@ void el_stats_skipped(request_rec *r, el_reason_t reason)
 {
     apr_table_setn(r->notes, "elastic-reason", el_reason_note(reason));
     el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)reason), 1);
-    count_vhost(slot_of(r->server), EL_VHOST_UNCOMPRESSED, 1);
+    stats_count_vhost(stats_slot_of(r->server), EL_VHOST_UNCOMPRESSED, 1);
 }
 
 /* Bytes of a number with its mark, or with an engine's name. */
@@ -130,7 +130,7 @@ void el_stats_skipped(request_rec *r, el_reason_t reason)
  * Writes `mark`, unless it is NUL, and a number into the room at `*at`, which moves on. One piece
  * of memory for several numbers takes a quarter of the time of one for each.
  */
-static char *write_number(char **at, char mark, uint64_t value)
+static char *stats_write_number(char **at, char mark, uint64_t value)
 {
     char *text = *at += NUMBER_ROOM;
 
@@ -147,8 +147,8 @@ static char *write_number(char **at, char mark, uint64_t value)
  * Notes an encoding and its sizes, and counts it for monitoring; `at` has room for three numbers. A
  * response gets each of these notes once, so that they are added without a look-up.
  */
-static void note_body(request_rec *r, el_coding_t coding, const char *engine, char *at,
-                      const el_usage_t *usage)
+static void stats_note_body(request_rec *r, el_coding_t coding, const char *engine, char *at,
+                            const el_usage_t *usage)
 {
     el_tally_body_t body = {usage->in, usage->out, usage->elapsed_nsec};
     el_tally_series_t series = el_tally_find(coding, engine);
@@ -156,11 +156,11 @@ static void note_body(request_rec *r, el_coding_t coding, const char *engine, ch
     apr_table_unset(r->notes, "elastic-reason");
     apr_table_addn(r->notes, "elastic-coding", el_coding_info(coding)->token);
     apr_table_addn(r->notes, "elastic-engine", engine);
-    apr_table_addn(r->notes, "elastic-in", write_number(&at, '\0', body.in));
-    apr_table_addn(r->notes, "elastic-out", write_number(&at, '\0', body.out));
+    apr_table_addn(r->notes, "elastic-in", stats_write_number(&at, '\0', body.in));
+    apr_table_addn(r->notes, "elastic-out", stats_write_number(&at, '\0', body.out));
     if (body.in > 0) {
         apr_table_addn(r->notes, "elastic-ratio",
-                       write_number(&at, '\0', body.out * 100 / body.in));
+                       stats_write_number(&at, '\0', body.out * 100 / body.in));
     }
     if (series < EL_TALLY_SERIES_COUNT) {
         el_tally_add(&el_shared.block->tally, el_shared.process, series, &body);
@@ -168,24 +168,24 @@ static void note_body(request_rec *r, el_coding_t coding, const char *engine, ch
 }
 
 /* The notes and counters of a response that went out encoded by `engine`. */
-static void count(request_rec *r, el_coding_t coding, const char *engine, int level,
-                  const el_usage_t *usage)
+static void stats_count(request_rec *r, el_coding_t coding, const char *engine, int level,
+                        const el_usage_t *usage)
 {
-    unsigned slot = slot_of(r->server);
+    unsigned slot = stats_slot_of(r->server);
     uint64_t cpu_nsec = usage->cpu_nsec + usage->looked_nsec;
     uint64_t nsec = usage->sampled ? cpu_nsec : usage->elapsed_nsec;
     char *at = apr_palloc(r->pool, 5 * NUMBER_ROOM);
 
-    note_body(r, coding, engine, at + 2 * NUMBER_ROOM, usage);
-    apr_table_addn(r->notes, "elastic-level", write_number(&at, '\0', (unsigned)level));
+    stats_note_body(r, coding, engine, at + 2 * NUMBER_ROOM, usage);
+    apr_table_addn(r->notes, "elastic-level", stats_write_number(&at, '\0', (unsigned)level));
     apr_table_addn(r->notes, "elastic-usec",
-                   write_number(&at, usage->sampled ? '\0' : '~', nsec / 1000));
+                   stats_write_number(&at, usage->sampled ? '\0' : '~', nsec / 1000));
     el_shared_count(EL_COUNT_COMPRESSED, 1);
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
-    count_vhost(slot, EL_VHOST_COMPRESSED, 1);
-    count_vhost(slot, EL_VHOST_BYTES_IN, usage->in);
-    count_vhost(slot, EL_VHOST_BYTES_OUT, usage->out);
+    stats_count_vhost(slot, EL_VHOST_COMPRESSED, 1);
+    stats_count_vhost(slot, EL_VHOST_BYTES_IN, usage->in);
+    stats_count_vhost(slot, EL_VHOST_BYTES_OUT, usage->out);
     if (el_coding_needs_dictionary(coding)) {
         el_shared_count(EL_COUNT_DIFFERENCES, 1);
         el_shared_count(EL_COUNT_DIFFERENCES_IN, usage->in);
@@ -201,7 +201,7 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
 {
     el_measured_t measured = {usage->in, usage->out, usage->cpu_nsec, usage->fresh};
 
-    count(r, plan->engine->coding, plan->engine->name, level, usage);
+    stats_count(r, plan->engine->coding, plan->engine->name, level, usage);
     el_shares_update(plan, level, usage->in, usage->out);
     if (usage->sampled) {
         el_costs_update(plan, level, &measured);
@@ -211,15 +211,16 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
 void el_stats_cached(request_rec *r, el_coding_t coding, const char *engine, int level,
                    const el_usage_t *usage)
 {
-    char *at = apr_palloc(r->pool, NUMBER_ROOM), *setup = write_number(&at, ' ', (unsigned)level);
+    char *at = apr_palloc(r->pool, NUMBER_ROOM), *setup = stats_write_number(&at, ' ',
+                                                                             (unsigned)level);
     size_t len = strlen(engine);
 
-    count(r, coding, "cache", level, usage);
+    stats_count(r, coding, "cache", level, usage);
     apr_table_addn(r->notes, "elastic-setup", memcpy(setup - len, engine, len));
 }
 
-static void note_stock(request_rec *r, const el_stock_t *stock, el_note_t which, bool there,
-                       uint64_t value)
+static void stats_note_stock(request_rec *r, const el_stock_t *stock, el_note_t which, bool there,
+                             uint64_t value)
 {
     if (stock->note[which]) {
         apr_table_setn(r->notes, stock->note[which],
@@ -234,9 +235,10 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
     uint64_t out = usage->out > framing ? usage->out - framing : 0;
 
     /* For an empty body mod_deflate notes nothing, and mod_brotli all but the ratio. */
-    note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0 || coding != EL_GZIP, usage->in);
-    note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
-    note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
+    stats_note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0 || coding != EL_GZIP, usage->in);
+    stats_note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
+    stats_note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0,
+                     usage->in > 0 ? out * 100 / usage->in : 0);
 }
 
 void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path,
@@ -265,10 +267,10 @@ void el_stats_cache_fault(apr_status_t rv, const char *what)
 
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)
 {
-    note_body(r, coding, "precompressed", apr_palloc(r->pool, 3 * NUMBER_ROOM),
-              &(el_usage_t){.in = in, .out = out});
+    stats_note_body(r, coding, "precompressed", apr_palloc(r->pool, 3 * NUMBER_ROOM),
+                    &(el_usage_t){.in = in, .out = out});
     el_shared_count(EL_COUNT_PRECOMPRESSED, 1);
-    count_vhost(slot_of(r->server), EL_VHOST_PRECOMPRESSED, 1);
+    stats_count_vhost(stats_slot_of(r->server), EL_VHOST_PRECOMPRESSED, 1);
 }
 
 /* --- the last hour and today */
@@ -277,7 +279,7 @@ void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uin
 #define MINUTE 60000000u
 
 /* The number of this minute, above 0. */
-static uint64_t minute_now(void)
+static uint64_t stats_minute_now(void)
 {
     return el_clock_usec() / MINUTE + EL_HISTORY_MINUTES;
 }
@@ -311,7 +313,7 @@ void el_past_note(void)
     /* No two days have the same number. */
     el_history_begin(&el_shared.block->history,
                      (uint64_t)(now.tm_year * 366 + now.tm_yday + 1), today);
-    el_history_add(&el_shared.block->history, minute_now(),
+    el_history_add(&el_shared.block->history, stats_minute_now(),
                    (el_history_point_t){
                        .load = (double)load / EL_PPM,
                        .position = control.top ? el_control_position(control) / control.top : 1,
@@ -320,5 +322,5 @@ void el_past_note(void)
 
 bool el_past_minute(unsigned age, el_history_point_t *point)
 {
-    return el_history_get(&el_shared.block->history, minute_now() - age, point);
+    return el_history_get(&el_shared.block->history, stats_minute_now() - age, point);
 }

@@ -61,7 +61,7 @@ double el_tick_cpus(void)
     return cpus > 0 ? cpus : 1;
 }
 
-static void keep_load(void)
+static void tick_keep_load(void)
 {
     pthread_mutex_lock(&load_mutex);
     memcpy(load_text, sampler.machine.signals_text, EL_MACHINE_SIGNALS);
@@ -70,7 +70,7 @@ static void keep_load(void)
 }
 
 /* Logs that reading the load has failed, or works again; once for each change. */
-static void report_reading(const char *path, int error, bool good)
+static void tick_report_reading(const char *path, int error, bool good)
 {
     if (!el_state_note_sampling(&el_shared.block->state, !good)) {
         return;
@@ -85,19 +85,19 @@ static void report_reading(const char *path, int error, bool good)
     }
 }
 
-static void read_load(uint64_t claim, uint64_t now)
+static void tick_read_load(uint64_t claim, uint64_t now)
 {
     const el_machine_t *machine = &sampler.machine;
     const char *path = NULL;
     bool good;
 
     if (el_machine_refresh(&sampler.machine, now)) {
-        keep_load();
+        tick_keep_load();
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, sampler.server,
                      "elastic: the CPU load is read from %s", machine->signals_text);
     }
     good = el_machine_read(&sampler.machine, now, &sampler.reading, &path);
-    report_reading(path, good ? 0 : errno, good);
+    tick_report_reading(path, good ? 0 : errno, good);
     if (good) {
         el_state_commit(&el_shared.block->state, claim, &el_shared.config.control,
                         &(el_state_inputs_t){
@@ -111,7 +111,7 @@ static void read_load(uint64_t claim, uint64_t now)
 }
 
 /* Logs whether the position file is followed; once for each change. */
-static void report_following(el_position_verdict_t verdict, int error)
+static void tick_report_following(el_position_verdict_t verdict, int error)
 {
     const char *path = el_shared.config.position;
     bool good = verdict == EL_POSITION_GOOD;
@@ -134,13 +134,13 @@ static void report_following(el_position_verdict_t verdict, int error)
  * Takes the position that elasticd has published. False where the file has none that is valid: then
  * this httpd's own controller sets the position.
  */
-static bool follow(uint64_t claim, uint64_t now)
+static bool tick_follow(uint64_t claim, uint64_t now)
 {
     el_position_t position;
     el_position_verdict_t verdict =
         el_position_file_read(el_shared.config.position, sampler.position, now, &position);
 
-    report_following(verdict, verdict == EL_POSITION_GOOD ? 0 : errno);
+    tick_report_following(verdict, verdict == EL_POSITION_GOOD ? 0 : errno);
     if (verdict == EL_POSITION_GOOD) {
         el_state_follow(&el_shared.block->state, claim, &el_shared.config.control, &position);
     }
@@ -148,7 +148,7 @@ static bool follow(uint64_t claim, uint64_t now)
 }
 
 /* Each load, and the position that followed, for LogLevel elastic:trace1. */
-static void trace_position(void)
+static void tick_trace_position(void)
 {
     el_control_state_t control = el_state_control(&el_shared.block->state);
     uint64_t load = atomic_load(&el_shared.block->state.load_ppm);
@@ -161,16 +161,16 @@ static void trace_position(void)
 }
 
 /* Takes the sample that `claim` (see el_state_claim()) is the right to, at `now` (µs). */
-static void take_sample(uint64_t claim, uint64_t now)
+static void tick_take_sample(uint64_t claim, uint64_t now)
 {
-    if (!el_shared.config.position || !follow(claim, now)) {
-        read_load(claim, now);
+    if (!el_shared.config.position || !tick_follow(claim, now)) {
+        tick_read_load(claim, now);
     }
     el_past_note();
-    trace_position();
+    tick_trace_position();
 }
 
-static apr_status_t close_kept(void *data)
+static apr_status_t tick_close_kept(void *data)
 {
     (void)data;
     el_machine_close(&sampler.machine);
@@ -185,7 +185,7 @@ static apr_status_t close_kept(void *data)
  * Looks at the machine, and where ChrootDir will hide the kernel's files and the position file from
  * the children, opens them until `pconf` is cleared.
  */
-static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
+static void tick_open_sampler(server_rec *main_server, apr_pool_t *pconf)
 {
     const el_server_t *server = el_server_of(main_server);
     bool stat = server->proc_stat && !el_value_is_set(&server->values, EL_SERVER_LOAD);
@@ -196,13 +196,13 @@ static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
     sampler.position = -1;
     el_machine_open(&sampler.machine, "", server->proc_stat, load,
                     el_clock_usec());
-    keep_load();
+    tick_keep_load();
     if (ap_unixd_config.chroot_dir) {
         el_machine_keep(&sampler.machine);
         if (el_shared.config.position) {
             sampler.position = open(el_shared.config.position, OPEN_FLAGS);
         }
-        apr_pool_cleanup_register(pconf, NULL, close_kept, apr_pool_cleanup_null);
+        apr_pool_cleanup_register(pconf, NULL, tick_close_kept, apr_pool_cleanup_null);
     }
     if (el_shared.config.control.mode != EL_CONTROL_OFF) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
@@ -251,7 +251,7 @@ static struct {
 } timer;
 
 /* Lets the contexts that are kept in this process grow older. */
-static void age_pool(uint64_t now)
+static void tick_age_pool(uint64_t now)
 {
     if (now >= timer.age_due) {
         timer.age_due = now + POOL_AGE;
@@ -260,7 +260,7 @@ static void age_pool(uint64_t now)
 }
 
 /* In the child that samples, for all: each look asks the system about every process. */
-static void forget_gone(uint64_t now)
+static void tick_forget_gone(uint64_t now)
 {
     if (now >= timer.gone_due) {
         timer.gone_due = now + WAIT;
@@ -269,7 +269,7 @@ static void forget_gone(uint64_t now)
 }
 
 /* µs from now until then, and no more than WAIT; 0 where it is past. */
-static uint64_t until(uint64_t then)
+static uint64_t tick_until(uint64_t then)
 {
     uint64_t now = el_clock_usec();
 
@@ -277,7 +277,7 @@ static uint64_t until(uint64_t then)
 }
 
 /* Whether another child has taken a sample since this one's last, and no sample is late. */
-static bool others_sample(uint64_t now)
+static bool tick_others_sample(uint64_t now)
 {
     uint64_t due = el_state_due(&el_shared.block->state);
 
@@ -291,7 +291,7 @@ static bool others_sample(uint64_t now)
  * Sleeps for `usec`, unless the child is woken: a tick costs tens of microseconds, and a server may
  * have many. A child that a response has woken samples from then on, and waits for the sample.
  */
-static void sleep_for(uint64_t usec)
+static void tick_sleep_for(uint64_t usec)
 {
     struct pollfd end = {.fd = timer.wake[0], .events = POLLIN};
     char byte;
@@ -302,7 +302,7 @@ static void sleep_for(uint64_t usec)
     if (!atomic_load(&timer.ends) && read(timer.wake[0], &byte, 1) == 1) {
         atomic_store(&timer.woken, false);
         timer.due = el_state_due(&el_shared.block->state);
-        sleep_for(until(timer.due));
+        tick_sleep_for(tick_until(timer.due));
     }
 }
 
@@ -319,7 +319,7 @@ void el_tick_also(void (*call)(uint64_t now, bool samples))
  * does not begin once the child ends, and the end waits for it. No handler of a signal ends the
  * process in the middle of it.
  */
-static void call_also(uint64_t now, bool samples)
+static void tick_call_also(uint64_t now, bool samples)
 {
     sigset_t all, before;
 
@@ -344,25 +344,25 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
     if (state != AP_WATCHDOG_STATE_RUNNING) {
         return APR_SUCCESS;
     }
-    age_pool(now);
-    others = others_sample(now);
+    tick_age_pool(now);
+    others = tick_others_sample(now);
     if (also) {
-        call_also(now, !others);
+        tick_call_also(now, !others);
     }
     if (others || !also) {
-        sleep_for(others ? WAIT : until(timer.due));
+        tick_sleep_for(others ? WAIT : tick_until(timer.due));
         now = el_clock_usec();
     }
     if (el_state_claim(&el_shared.block->state, el_shared.generation, now,
                        el_shared.config.interval, &claim)) {
         timer.due = claim;
-        take_sample(claim, now);
-        forget_gone(now);
+        tick_take_sample(claim, now);
+        tick_forget_gone(now);
     }
     return APR_SUCCESS;
 }
 
-static apr_status_t wake(void)
+static apr_status_t tick_wake(void)
 {
     return write(timer.wake[1], "", 1) == 1 ? APR_SUCCESS : errno;
 }
@@ -374,19 +374,19 @@ void el_tick_arrival(void)
 
     if ((el_state_arrival(control, now) || now > el_state_due(control) + LATE)
         && atomic_load(&timer.ready) && !atomic_exchange(&timer.woken, true)) {
-        wake();
+        tick_wake();
     }
 }
 
 /* A signal's handler may come here: nothing but system calls. */
-static apr_status_t end_wait(void *data)
+static apr_status_t tick_end_wait(void *data)
 {
     uint64_t end = el_clock_usec() + END_WAIT;
 
     (void)data;
     atomic_store(&timer.ends, true);
     if (atomic_load(&timer.ready)) {
-        wake();
+        tick_wake();
     }
     while (atomic_load(&timer.calls) && el_clock_usec() < end) {
         poll(NULL, 0, 1);
@@ -404,10 +404,10 @@ void el_tick_child(apr_pool_t *pchild)
         atomic_store(&timer.ready, true);
     }
     /* mod_watchdog waits for its threads in such a cleanup, too; the last one comes first. */
-    apr_pool_pre_cleanup_register(pchild, NULL, end_wait);
+    apr_pool_pre_cleanup_register(pchild, NULL, tick_end_wait);
 }
 
-static void start_timer(server_rec *main_server, apr_pool_t *pconf)
+static void tick_start_timer(server_rec *main_server, apr_pool_t *pconf)
 {
     APR_OPTIONAL_FN_TYPE(ap_watchdog_get_instance) *get_instance
         = APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_get_instance);
@@ -431,6 +431,6 @@ static void start_timer(server_rec *main_server, apr_pool_t *pconf)
 
 void el_tick_open(server_rec *main_server, apr_pool_t *pconf)
 {
-    open_sampler(main_server, pconf);
-    start_timer(main_server, pconf);
+    tick_open_sampler(main_server, pconf);
+    tick_start_timer(main_server, pconf);
 }

@@ -53,13 +53,13 @@ static const char style[] =
     "th:first-child, code { overflow-wrap: anywhere; padding-left: 0 }\n"
     "@media (max-width: 40em) { table { font-size: .8em } }\n";
 
-static uint64_t total(el_counter_t counter)
+static uint64_t page_total(el_counter_t counter)
 {
     return el_counters_total(&el_shared.block->counters, counter);
 }
 
 /* A number of bytes with a unit, such as "1.2 MB", from `pool`. */
-static const char *bytes_text(apr_pool_t *pool, double nbytes)
+static const char *page_bytes_text(apr_pool_t *pool, double nbytes)
 {
     static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB"};
     size_t unit = 0;
@@ -71,7 +71,7 @@ static const char *bytes_text(apr_pool_t *pool, double nbytes)
 }
 
 /* True if the levels were the lowest in each minute of the last hour. */
-static bool was_at_the_floor(void)
+static bool page_was_at_the_floor(void)
 {
     el_history_point_t point;
     unsigned age = 0;
@@ -83,7 +83,7 @@ static bool was_at_the_floor(void)
 }
 
 /* The section of what needs the operator's attention; none if nothing does. */
-static void write_warnings(request_rec *r)
+static void page_write_warnings(request_rec *r)
 {
     const el_state_t *state = &el_shared.block->state;
     uint64_t started = atomic_load(&el_shared.block->counters.started);
@@ -102,13 +102,13 @@ static void write_warnings(request_rec *r)
          "The position file is not followed: the error log says why"},
         {el_state_control(state).bypass,
          "Nothing is compressed, because the load is above ElasticBypass"},
-        {was_at_the_floor(),
+        {page_was_at_the_floor(),
          "The lowest levels for an hour: the CPU is busy all the time"},
-        {total((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)EL_REASON_ERROR)) > 0,
+        {page_total((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)EL_REASON_ERROR)) > 0,
          "Encoders have failed: the error log says why"},
-        {total((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)EL_REASON_MEMORY)) > 0,
+        {page_total((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)EL_REASON_MEMORY)) > 0,
          "Bodies were not compressed for lack of memory: see ElasticMaxMemory"},
-        {total(EL_COUNT_CACHE_FAULTS) > 0,
+        {page_total(EL_COUNT_CACHE_FAULTS) > 0,
          "The store of encodings has had faults: the error log says which"},
         {el_shmcb_is_broken(),
          "The store of encodings is off until the next reload: children ended while they used it"},
@@ -129,26 +129,26 @@ static void write_warnings(request_rec *r)
 }
 
 /* A figure in large letters, and a note below it. */
-static void write_fact(request_rec *r, const char *name, const char *value, const char *note)
+static void page_write_fact(request_rec *r, const char *name, const char *value, const char *note)
 {
     ap_rprintf(r, "<div><dt>%s</dt><dd><b>%s</b>%s</dd></div>\n", name, value, note);
 }
 
 /* A share of `whole` in percent. */
-static double percent(double part, double whole)
+static double page_percent(double part, double whole)
 {
     return whole > 0 ? 100 * part / whole : 0;
 }
 
 /* The first figures: bytes saved, CPU time, levels and load. */
-static void write_facts(request_rec *r, const apr_array_header_t *figures)
+static void page_write_facts(request_rec *r, const apr_array_header_t *figures)
 {
     el_control_state_t control = el_state_control(&el_shared.block->state);
     uint64_t load = atomic_load(&el_shared.block->state.load_ppm);
     /* Without samples no day begins. */
     const char *when = load == EL_STATE_NO_LOAD ? "since the start" : "today";
     double price = el_shared_effort_at(control).price;
-    double effort = control.top ? percent(el_control_position(control), control.top) : 100;
+    double effort = control.top ? page_percent(el_control_position(control), control.top) : 100;
     const char *levels = "";
     int coding = EL_IDENTITY; /* whose level comes next */
     uint64_t counts[EL_PAST_COUNTS];
@@ -159,14 +159,14 @@ static void write_facts(request_rec *r, const apr_array_header_t *figures)
     out = (double)counts[EL_PAST_OUT];
     cpu = (double)counts[EL_PAST_CPU];
     ap_rputs("<dl>\n", r);
-    write_fact(r, apr_pstrcat(r->pool, "Saved ", when, NULL),
-               bytes_text(r->pool, fmax(0, in - out)),
-               apr_psprintf(r->pool, "%.0f %% of %s", percent(fmax(0, in - out), in),
-                            bytes_text(r->pool, in)));
-    write_fact(r, apr_pstrcat(r->pool, "CPU time ", when, NULL),
-               apr_psprintf(r->pool, "%.2f s", cpu / 1e6),
-               apr_psprintf(r->pool, "%.2f %% of %g CPUs",
-                            percent(cpu, (double)counts[EL_PAST_TIME] * cpus), cpus));
+    page_write_fact(r, apr_pstrcat(r->pool, "Saved ", when, NULL),
+                    page_bytes_text(r->pool, fmax(0, in - out)),
+                    apr_psprintf(r->pool, "%.0f %% of %s", page_percent(fmax(0, in - out), in),
+                                 page_bytes_text(r->pool, in)));
+    page_write_fact(r, apr_pstrcat(r->pool, "CPU time ", when, NULL),
+                    apr_psprintf(r->pool, "%.2f s", cpu / 1e6),
+                    apr_psprintf(r->pool, "%.2f %% of %g CPUs",
+                                 page_percent(cpu, (double)counts[EL_PAST_TIME] * cpus), cpus));
     for (int i = 0; i < figures->nelts; i++) {
         const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
 
@@ -175,13 +175,15 @@ static void write_facts(request_rec *r, const apr_array_header_t *figures)
                                  figure->value, NULL);
         }
     }
-    write_fact(r, "Levels now", levels,
-               price > 0 ? apr_psprintf(r->pool, "A saved byte may cost %.0f ns of CPU time", price)
-                         : apr_psprintf(r->pool, "Effort: %.0f %%", effort));
-    write_fact(r, "CPU load now",
-               load == EL_STATE_NO_LOAD
-                   ? "unknown" : apr_psprintf(r->pool, "%.0f %%", percent((double)load, EL_PPM)),
-               apr_psprintf(r->pool, "of %g CPUs", cpus));
+    page_write_fact(r, "Levels now", levels,
+                    price > 0 ? apr_psprintf(r->pool, "A saved byte may cost %.0f ns of CPU time",
+                                             price)
+                              : apr_psprintf(r->pool, "Effort: %.0f %%", effort));
+    page_write_fact(r, "CPU load now",
+                    load == EL_STATE_NO_LOAD
+                        ? "unknown" : apr_psprintf(r->pool, "%.0f %%",
+                                                   page_percent((double)load, EL_PPM)),
+                    apr_psprintf(r->pool, "of %g CPUs", cpus));
     ap_rputs("</dl>\n", r);
 }
 
@@ -205,7 +207,7 @@ static const char chart[] =
     "<path d=\"M0 0h360M0 50h360M0 100h360M0 0v100M180 0v100M360 0v100\"/>\n";
 
 /* A line with a gap where a minute has no sample. */
-static void write_line(request_rec *r, bool is_load)
+static void page_write_line(request_rec *r, bool is_load)
 {
     bool is_open = false;
 
@@ -224,11 +226,11 @@ static void write_line(request_rec *r, bool is_load)
 }
 
 /* Load and effort of the last hour, as lines and as a table. */
-static void write_hour(request_rec *r)
+static void page_write_hour(request_rec *r)
 {
     ap_rputs(chart, r);
-    write_line(r, true);
-    write_line(r, false);
+    page_write_line(r, true);
+    page_write_line(r, false);
     ap_rputs("</g>\n</svg>\n<details>\n<summary>Values</summary>\n<table>\n<thead><tr>"
              "<th scope=\"col\">Minutes ago</th><th scope=\"col\">CPU load</th>"
              "<th scope=\"col\">Effort</th></tr></thead>\n<tbody>\n", r);
@@ -244,28 +246,28 @@ static void write_hour(request_rec *r)
 }
 
 /* All responses that were counted, compressed or not. */
-static uint64_t responses(void)
+static uint64_t page_responses(void)
 {
-    uint64_t count = total(EL_COUNT_COMPRESSED) + total(EL_COUNT_PRECOMPRESSED);
+    uint64_t count = page_total(EL_COUNT_COMPRESSED) + page_total(EL_COUNT_PRECOMPRESSED);
 
     for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
-        count += total((el_counter_t)(EL_COUNT_SKIPPED + reason));
+        count += page_total((el_counter_t)(EL_COUNT_SKIPPED + reason));
     }
     return count;
 }
 
 /* A row's first two cells: a name with a bar for the share of all responses, and how many. */
-static void write_bar(request_rec *r, const char *name, uint64_t count, uint64_t all)
+static void page_write_bar(request_rec *r, const char *name, uint64_t count, uint64_t all)
 {
     ap_rprintf(r,
                "<tr><th scope=\"row\">%s<svg class=\"bar\" viewBox=\"0 0 100 1\" "
                "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"%.1f\" "
                "height=\"1\"/></svg></th><td>%" APR_UINT64_T_FMT "</td>",
-               name, percent((double)count, (double)all), count);
+               name, page_percent((double)count, (double)all), count);
 }
 
 /* Responses by coding, and by the engine or whatever else made the encoding. */
-static void write_codings(request_rec *r, uint64_t all)
+static void page_write_codings(request_rec *r, uint64_t all)
 {
     const el_tally_t *tally = &el_shared.block->tally;
 
@@ -280,28 +282,29 @@ static void write_codings(request_rec *r, uint64_t all)
         double out = (double)el_tally_made(tally, series, EL_TALLY_OUT);
 
         if (count > 0) {
-            write_bar(r, apr_pstrcat(r->pool, el_coding_info(info->coding)->token, ", ",
-                                     info->engine, NULL), count, all);
+            page_write_bar(r, apr_pstrcat(r->pool, el_coding_info(info->coding)->token, ", ",
+                                          info->engine, NULL), count, all);
             ap_rprintf(r, "<td>%s</td><td>%s</td><td>%.0f %%</td></tr>\n",
-                       bytes_text(r->pool, in), bytes_text(r->pool, out), percent(out, in));
+                       page_bytes_text(r->pool, in), page_bytes_text(r->pool, out),
+                       page_percent(out, in));
         }
     }
     ap_rputs("</tbody>\n</table>\n</section>\n", r);
 }
 
 /* Responses that were not compressed, by reason, with each reason's meaning. */
-static void write_reasons(request_rec *r, uint64_t all)
+static void page_write_reasons(request_rec *r, uint64_t all)
 {
     ap_rputs("<section>\n<h2>Not compressed</h2>\n<table>\n<thead><tr><th scope=\"col\">Reason</th>"
              "<th scope=\"col\">Responses</th></tr></thead>\n<tbody>\n", r);
     for (int i = EL_REASON_NONE + 1; i < EL_REASON_COUNT; i++) {
         el_reason_t reason = (el_reason_t)i;
-        uint64_t count = total((el_counter_t)(EL_COUNT_SKIPPED + i));
+        uint64_t count = page_total((el_counter_t)(EL_COUNT_SKIPPED + i));
 
         if (count > 0) {
-            write_bar(r, apr_pstrcat(r->pool, "<code>", el_reason_note(reason), "</code>: ",
-                                     ap_escape_html(r->pool, el_reason_text(reason)), NULL),
-                      count, all);
+            page_write_bar(r, apr_pstrcat(r->pool, "<code>", el_reason_note(reason), "</code>: ",
+                                          ap_escape_html(r->pool, el_reason_text(reason)), NULL),
+                           count, all);
             ap_rputs("</tr>\n", r);
         }
     }
@@ -309,7 +312,7 @@ static void write_reasons(request_rec *r, uint64_t all)
 }
 
 /* Responses and bytes by virtual host. */
-static void write_vhosts(request_rec *r)
+static void page_write_vhosts(request_rec *r)
 {
     el_vhosts_t *vhosts = &el_shared.block->vhosts;
 
@@ -327,7 +330,7 @@ static void write_vhosts(request_rec *r)
                        ap_escape_html(r->pool, el_vhosts_name(slot)),
                        el_vhosts_total(vhosts, slot, EL_VHOST_COMPRESSED),
                        el_vhosts_total(vhosts, slot, EL_VHOST_UNCOMPRESSED),
-                       bytes_text(r->pool, in), bytes_text(r->pool, out));
+                       page_bytes_text(r->pool, in), page_bytes_text(r->pool, out));
         }
     }
     ap_rputs("</tbody>\n</table>\n</details>\n", r);
@@ -350,7 +353,7 @@ void el_page_write_figures(request_rec *r, const apr_array_header_t *figures,
 }
 
 /* Sections of options that are off by default, if they are on. */
-static void write_options(request_rec *r, const apr_array_header_t *figures)
+static void page_write_options(request_rec *r, const apr_array_header_t *figures)
 {
     const el_dictionary_store_t *store = el_server_of(r->server)->dictionary_store;
     const apr_int32_t flags = APR_READ | APR_BUFFERED | APR_FOPEN_NONBLOCK; /* it may be a FIFO */
@@ -378,7 +381,7 @@ static void write_options(request_rec *r, const apr_array_header_t *figures)
 
 void el_page_answer(request_rec *r, const apr_array_header_t *figures)
 {
-    uint64_t all = responses();
+    uint64_t all = page_responses();
 
     if (r->args && strcmp(r->args, "style") == 0) {
         ap_set_content_type(r, "text/css; charset=utf-8");
@@ -393,13 +396,13 @@ void el_page_answer(request_rec *r, const apr_array_header_t *figures)
              "<title>mod_elastic</title>\n<link rel=\"stylesheet\" href=\"?style\">\n"
              "</head>\n<body>\n<h1>mod_elastic</h1>\n<main>\n",
              r);
-    write_warnings(r);
-    write_facts(r, figures);
-    write_hour(r);
-    write_codings(r, all);
-    write_reasons(r, all);
-    write_options(r, figures);
-    write_vhosts(r);
+    page_write_warnings(r);
+    page_write_facts(r, figures);
+    page_write_hour(r);
+    page_write_codings(r, all);
+    page_write_reasons(r, all);
+    page_write_options(r, figures);
+    page_write_vhosts(r);
     ap_rputs("<details>\n<summary>All figures</summary>\n", r);
     el_page_write_figures(r, figures, "");
     ap_rputs("</details>\n</main>\n<p>For programs: <a href=\"?auto\">lines</a>, "

@@ -209,7 +209,7 @@ static const row_t figure_rows[] = {
 };
 
 /* Reads the counters and the memory in use. */
-static void read_counters(now_t *now)
+static void status_read_counters(now_t *now)
 {
     /* The default bound is for request bodies, and of no interest if nothing decodes them. */
     bool is_bounded = el_shared.config.max_memory != EL_NO_MAX_MEMORY
@@ -230,7 +230,7 @@ static void read_counters(now_t *now)
 }
 
 /* The level for a large page whose client takes no other coding; 0 if nothing encodes it. */
-static int level_of(el_coding_t coding, el_effort_t effort)
+static int status_level_of(el_coding_t coding, el_effort_t effort)
 {
     el_range_t range = el_policy_ranges[coding];
     el_ladder_key_t key = {
@@ -248,7 +248,7 @@ static int level_of(el_coding_t coding, el_effort_t effort)
 }
 
 /* Programs always find numbers: a load or a price is 0 until the first sample. */
-static void read_controller(now_t *now)
+static void status_read_controller(now_t *now)
 {
     const el_control_config_t *config = &el_shared.config.control;
     const el_state_t *state = &el_shared.block->state;
@@ -269,7 +269,7 @@ static void read_controller(now_t *now)
     now->number[POSITION] = control.top ? el_control_position(control) / control.top : 1;
     now->number[BYPASS] = control.bypass;
     for (int i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
-        now->number[LEVEL + i] = level_of((el_coding_t)i, effort);
+        now->number[LEVEL + i] = status_level_of((el_coding_t)i, effort);
     }
     /* The price of a saved byte, and the rate of a wire that takes that time for a byte. */
     now->number[PRICE] = el_control_is_priced(config) ? fmax(effort.price, 0) : NAN;
@@ -278,7 +278,7 @@ static void read_controller(now_t *now)
 }
 
 /* The figures (el_figure_t) now. */
-static apr_array_header_t *read_figures(apr_pool_t *pool)
+static apr_array_header_t *status_read_figures(apr_pool_t *pool)
 {
     static const char *const controls[] = {
         [EL_CONTROL_STEP] = "step", [EL_CONTROL_MIX] = "mix", [EL_CONTROL_OFF] = "off",
@@ -292,8 +292,8 @@ static apr_array_header_t *read_figures(apr_pool_t *pool)
         el_shared.config.position ? "external" : controls[el_shared.config.control.mode];
     now.word[GOAL] = el_shared.config.goal;
     now.word[LOAD] = el_tick_load(pool);
-    read_counters(&now);
-    read_controller(&now);
+    status_read_counters(&now);
+    status_read_controller(&now);
     for (size_t i = 0; i < sizeof(figure_rows) / sizeof(figure_rows[0]); i++) {
         const row_t *row = &figure_rows[i];
         double number = row->format ? now.number[row->which] : 0;
@@ -322,7 +322,7 @@ static apr_array_header_t *read_figures(apr_pool_t *pool)
  * Adds the costs of each setup within the server's bounds, for programs: nanoseconds for a KB, a
  * slash, percent, for each class of sizes. They have no text and no metric.
  */
-static void add_costs(apr_array_header_t *figures)
+static void status_add_costs(apr_array_header_t *figures)
 {
     /* The length of a body that stands for each class; see cost.h. */
     static const uint64_t nbytes[EL_SIZE_CLASSES] = {1024, 4096, 16384, 65536, 300 * 1024};
@@ -364,7 +364,7 @@ static const struct {
     [EL_METRIC_INFO] = {"gauge", "_info"},
 };
 
-static void write_family(request_rec *r, const el_family_t *family)
+static void status_write_family(request_rec *r, const el_family_t *family)
 {
     const char *suffix = kinds[family->kind].suffix;
 
@@ -373,7 +373,7 @@ static void write_family(request_rec *r, const el_family_t *family)
 }
 
 /* Escaped for a label's quotes. Metrics are UTF-8, and names of virtual hosts that work ASCII. */
-static const char *escaped(apr_pool_t *pool, const char *value)
+static const char *status_escaped(apr_pool_t *pool, const char *value)
 {
     char *text = apr_palloc(pool, 2 * strlen(value) + 1), *to = text;
 
@@ -387,24 +387,24 @@ static const char *escaped(apr_pool_t *pool, const char *value)
     return text;
 }
 
-static const char *label_of(request_rec *r, const el_figure_t *figure)
+static const char *status_label_of(request_rec *r, const el_figure_t *figure)
 {
     const char *value = figure->label_value ? figure->label_value : figure->value;
 
-    return apr_psprintf(r->pool, "%s=\"%s\"", figure->label, escaped(r->pool, value));
+    return apr_psprintf(r->pool, "%s=\"%s\"", figure->label, status_escaped(r->pool, value));
 }
 
 /*
  * Writes the family that begins with the figure `i`, and returns the number of the figure behind
  * it. The figures of an info are the labels of its one sample.
  */
-static int write_figures(request_rec *r, const apr_array_header_t *figures, int i)
+static int status_write_figures(request_rec *r, const apr_array_header_t *figures, int i)
 {
     const el_family_t *family = APR_ARRAY_IDX(figures, i, el_figure_t).family;
     const char *suffix = kinds[family->kind].suffix;
     bool is_info = family->kind == EL_METRIC_INFO;
 
-    write_family(r, family);
+    status_write_family(r, family);
     if (is_info) {
         ap_rprintf(r, "%s%s{", family->name, suffix);
     }
@@ -415,9 +415,9 @@ static int write_figures(request_rec *r, const apr_array_header_t *figures, int 
             break;
         }
         if (is_info) {
-            ap_rprintf(r, "%s%s", i > first ? "," : "", label_of(r, figure));
+            ap_rprintf(r, "%s%s", i > first ? "," : "", status_label_of(r, figure));
         } else if (figure->label) {
-            ap_rprintf(r, "%s%s{%s} %s\n", family->name, suffix, label_of(r, figure),
+            ap_rprintf(r, "%s%s{%s} %s\n", family->name, suffix, status_label_of(r, figure),
                        figure->sample);
         } else {
             ap_rprintf(r, "%s%s %s\n", family->name, suffix, figure->sample);
@@ -430,7 +430,7 @@ static int write_figures(request_rec *r, const apr_array_header_t *figures, int 
 }
 
 /* A histogram's name says what it is of, so that a query needs no label for that. */
-static void write_histograms(request_rec *r)
+static void status_write_histograms(request_rec *r)
 {
     static const el_family_t families[EL_TALLY_KINDS] = {
         [EL_TALLY_TIME] = {"elastic_encoding_seconds", EL_METRIC_HISTOGRAM,
@@ -444,7 +444,7 @@ static void write_histograms(request_rec *r)
         const el_tally_bound_t *bounds = el_tally_bounds(kind);
         const char *name = families[i].name;
 
-        write_family(r, &families[i]);
+        status_write_family(r, &families[i]);
         for (int j = EL_IDENTITY + 1; j < EL_ALL_CODINGS; j++) {
             const char *coding = el_coding_info((el_coding_t)j)->token;
             el_tally_total_t total;
@@ -464,7 +464,7 @@ static void write_histograms(request_rec *r)
 }
 
 /* The counters by coding and by engine, or whatever else made the encoding. */
-static void write_made(request_rec *r)
+static void status_write_made(request_rec *r)
 {
     static const el_family_t families[EL_TALLY_COUNTS] = {
         [EL_TALLY_RESPONSES] = {"elastic_coding_responses", EL_METRIC_COUNTER,
@@ -476,7 +476,7 @@ static void write_made(request_rec *r)
     };
 
     for (int which = 0; which < EL_TALLY_COUNTS; which++) {
-        write_family(r, &families[which]);
+        status_write_family(r, &families[which]);
         for (int i = 0; i < EL_TALLY_SERIES_COUNT; i++) {
             el_tally_series_t series = (el_tally_series_t)i;
             const el_tally_series_info_t *info = el_tally_info(series);
@@ -488,7 +488,7 @@ static void write_made(request_rec *r)
     }
 }
 
-static void write_vhosts(request_rec *r)
+static void status_write_vhosts(request_rec *r)
 {
     static const struct {
         el_vhost_count_t count;
@@ -507,13 +507,13 @@ static void write_vhosts(request_rec *r)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        write_family(r, &rows[i].family);
+        status_write_family(r, &rows[i].family);
         for (unsigned slot = 0; slot <= EL_VHOST_OTHER; slot++) {
             const char *name = el_vhosts_name(slot);
 
             if (name) {
                 ap_rprintf(r, "%s_total{vhost=\"%s\"} %" APR_UINT64_T_FMT "\n",
-                           rows[i].family.name, escaped(r->pool, name),
+                           rows[i].family.name, status_escaped(r->pool, name),
                            el_vhosts_total(&el_shared.block->vhosts, slot, rows[i].count));
             }
         }
@@ -521,25 +521,26 @@ static void write_vhosts(request_rec *r)
 }
 
 /* Answers with all metrics in Prometheus's text format 0.0.4. */
-static void answer_metrics(request_rec *r)
+static void status_answer_metrics(request_rec *r)
 {
-    const apr_array_header_t *figures = read_figures(r->pool);
+    const apr_array_header_t *figures = status_read_figures(r->pool);
     int i = 0;
 
     ap_set_content_type(r, "text/plain; version=0.0.4; charset=utf-8");
     while (i < figures->nelts) {
-        i = APR_ARRAY_IDX(figures, i, el_figure_t).family ? write_figures(r, figures, i) : i + 1;
+        i = APR_ARRAY_IDX(figures, i, el_figure_t).family ? status_write_figures(r, figures,
+                                                                                 i) : i + 1;
     }
-    write_vhosts(r);
-    write_made(r);
-    write_histograms(r);
+    status_write_vhosts(r);
+    status_write_made(r);
+    status_write_histograms(r);
 }
 
 /* --- the other forms */
 
-static void write_lines(request_rec *r, apr_array_header_t *figures)
+static void status_write_lines(request_rec *r, apr_array_header_t *figures)
 {
-    add_costs(figures);
+    status_add_costs(figures);
     for (int i = 0; i < figures->nelts; i++) {
         const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
 
@@ -548,9 +549,9 @@ static void write_lines(request_rec *r, apr_array_header_t *figures)
 }
 
 /* Keys and values hold nothing that JSON would have escaped. */
-static void write_json(request_rec *r, apr_array_header_t *figures)
+static void status_write_json(request_rec *r, apr_array_header_t *figures)
 {
-    add_costs(figures);
+    status_add_costs(figures);
     ap_rputs("{", r);
     for (int i = 0; i < figures->nelts; i++) {
         const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
@@ -574,26 +575,26 @@ static void write_json(request_rec *r, apr_array_header_t *figures)
  */
 static apr_hash_t *configured;
 
-static void collect_handlers(const core_dir_config *dir);
+static void status_collect_handlers(const core_dir_config *dir);
 
 /* Those of sections, which may have others within. */
-static void collect_sections(const apr_array_header_t *sections)
+static void status_collect_sections(const apr_array_header_t *sections)
 {
     for (int i = 0; sections && i < sections->nelts; i++) {
-        collect_handlers(
+        status_collect_handlers(
             ap_get_core_module_config(APR_ARRAY_IDX(sections, i, ap_conf_vector_t *)));
     }
 }
 
-static void collect_handlers(const core_dir_config *dir)
+static void status_collect_handlers(const core_dir_config *dir)
 {
     if (dir->expr_handler) {
         apr_hash_set(configured, apr_pmemdup(apr_hash_pool_get(configured), &dir->expr_handler,
                                              sizeof(dir->expr_handler)),
                      sizeof(dir->expr_handler), dir);
     }
-    collect_sections(dir->sec_file);
-    collect_sections(dir->sec_if);
+    status_collect_sections(dir->sec_file);
+    status_collect_sections(dir->sec_if);
 }
 
 void el_status_configure(server_rec *main_server, apr_pool_t *pconf)
@@ -602,9 +603,9 @@ void el_status_configure(server_rec *main_server, apr_pool_t *pconf)
     for (server_rec *server = main_server; server; server = server->next) {
         const core_server_config *core = ap_get_core_module_config(server->module_config);
 
-        collect_handlers(ap_get_core_module_config(server->lookup_defaults));
-        collect_sections(core->sec_dir);
-        collect_sections(core->sec_url);
+        status_collect_handlers(ap_get_core_module_config(server->lookup_defaults));
+        status_collect_sections(core->sec_dir);
+        status_collect_sections(core->sec_url);
     }
 }
 
@@ -612,7 +613,7 @@ void el_status_configure(server_rec *main_server, apr_pool_t *pconf)
  * True if a SetHandler of the server's own configuration has chosen the request's handler. A tenant
  * could choose it by AddHandler, by RewriteRule, or by SetHandler in a .htaccess.
  */
-static bool is_configured(request_rec *r)
+static bool status_is_configured(request_rec *r)
 {
     const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
     const char *error, *name;
@@ -625,7 +626,7 @@ static bool is_configured(request_rec *r)
     return !error && strcasecmp(name, r->handler) == 0;
 }
 
-EL_RARE static int answer(request_rec *r)
+EL_RARE static int status_answer(request_rec *r)
 {
     bool is_metrics = strcmp(r->handler, METRICS) == 0;
     const char *query = r->args ? r->args : "";
@@ -633,7 +634,7 @@ EL_RARE static int answer(request_rec *r)
     if (!is_metrics && strcmp(r->handler, STATUS) != 0) {
         return DECLINED;
     }
-    if (!is_configured(r)) {
+    if (!status_is_configured(r)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                       "elastic: %s: the handler %s answers only where SetHandler names it in the "
                       "server's own configuration, not in .htaccess and not by other directives",
@@ -646,15 +647,15 @@ EL_RARE static int answer(request_rec *r)
     }
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (is_metrics || strcmp(query, "openmetrics") == 0) {
-        answer_metrics(r);
+        status_answer_metrics(r);
     } else if (strcmp(query, "auto") == 0) {
         ap_set_content_type(r, "text/plain; charset=utf-8");
-        write_lines(r, read_figures(r->pool));
+        status_write_lines(r, status_read_figures(r->pool));
     } else if (strcmp(query, "json") == 0) {
         ap_set_content_type(r, "application/json");
-        write_json(r, read_figures(r->pool));
+        status_write_json(r, status_read_figures(r->pool));
     } else {
-        el_page_answer(r, read_figures(r->pool));
+        el_page_answer(r, status_read_figures(r->pool));
     }
     return OK;
 }
@@ -663,15 +664,15 @@ EL_RARE static int answer(request_rec *r)
 int el_status_handler(request_rec *r)
 {
     return r->handler && *r->handler == *PREFIX && strncmp(r->handler, PREFIX, strlen(PREFIX)) == 0
-               ? answer(r) : DECLINED;
+               ? status_answer(r) : DECLINED;
 }
 
 int el_status_section(request_rec *r, int flags)
 {
-    apr_array_header_t *figures = read_figures(r->pool);
+    apr_array_header_t *figures = status_read_figures(r->pool);
 
     if (flags & AP_STATUS_SHORT) {
-        write_lines(r, figures);
+        status_write_lines(r, figures);
     } else {
         ap_rputs("<hr>\n<h2>mod_elastic</h2>\n", r);
         el_page_write_figures(r, figures, "");
@@ -688,7 +689,7 @@ typedef struct {
 } dump_t;
 
 /* Without line breaks: a value with one would be two lines. */
-static const char *clean(const dump_t *dump, const char *value)
+static const char *status_clean(const dump_t *dump, const char *value)
 {
     char *text = apr_pstrdup(dump->pool, value ? value : "");
 
@@ -698,23 +699,23 @@ static const char *clean(const dump_t *dump, const char *value)
     return text;
 }
 
-static void put(const dump_t *dump, const char *key, const char *value)
+static void status_put(const dump_t *dump, const char *key, const char *value)
 {
     apr_file_printf(dump->file, "%s: %s\n", key, value);
 }
 
-static void put_flag(const dump_t *dump, const char *key, bool on)
+static void status_put_flag(const dump_t *dump, const char *key, bool on)
 {
-    put(dump, key, on ? "On" : "Off");
+    status_put(dump, key, on ? "On" : "Off");
 }
 
-static const char *joined(const dump_t *dump, const apr_array_header_t *words)
+static const char *status_joined(const dump_t *dump, const apr_array_header_t *words)
 {
-    return words ? clean(dump, apr_array_pstrcat(dump->pool, words, ' ')) : "";
+    return words ? status_clean(dump, apr_array_pstrcat(dump->pool, words, ' ')) : "";
 }
 
 /* The codings in force, best first, with their levels. */
-static const char *codings_of(const dump_t *dump, const el_dir_t *dir)
+static const char *status_codings_of(const dump_t *dump, const el_dir_t *dir)
 {
     const char *text = "";
 
@@ -728,7 +729,7 @@ static const char *codings_of(const dump_t *dump, const el_dir_t *dir)
     return text;
 }
 
-static const char *addresses_of(const dump_t *dump, const server_rec *server)
+static const char *status_addresses_of(const dump_t *dump, const server_rec *server)
 {
     apr_array_header_t *words = apr_array_make(dump->pool, 1, sizeof(const char *));
 
@@ -736,14 +737,14 @@ static const char *addresses_of(const dump_t *dump, const server_rec *server)
         APR_ARRAY_PUSH(words, const char *) =
             apr_psprintf(dump->pool, "%s:%u", at->virthost, (unsigned)at->host_port);
     }
-    return joined(dump, words);
+    return status_joined(dump, words);
 }
 
 /*
  * The settings in force in a virtual host outside of sections, and the files of
  * ElasticDictionaryFile that it serves, also those of sections.
  */
-static void put_vhost(const dump_t *dump, const server_rec *server)
+static void status_put_vhost(const dump_t *dump, const server_rec *server)
 {
     const el_dir_t *dir = el_record_settings(EL_RECORD_ELASTIC, server->lookup_defaults);
     const int64_t *value = dir->values.value;
@@ -752,46 +753,50 @@ static void put_vhost(const dump_t *dump, const server_rec *server)
     const core_server_config *core = ap_get_core_module_config(server->module_config);
     const char *link = el_dir_dictionary_link(dir);
 
-    put(dump, "\nVirtualHost", server->is_virtual ? addresses_of(dump, server) : "main");
-    put(dump, "DefinedAt", server->defn_name
-        ? apr_psprintf(dump->pool, "%s:%u", clean(dump, server->defn_name),
-                       server->defn_line_number) : "");
-    put(dump, "ServerName", clean(dump, server->server_hostname));
-    put(dump, "ServerPort", server->port ? apr_itoa(dump->pool, server->port) : "");
-    put(dump, "ServerAlias", joined(dump, server->names));
-    put(dump, "ServerAliasPattern", joined(dump, server->wild_names));
-    put(dump, "DocumentRoot", clean(dump, core->ap_document_root));
-    put_flag(dump, "Elastic", value[EL_DIR_ENABLED]);
-    put(dump, "ElasticLevel", codings_of(dump, dir));
-    put_flag(dump, "ElasticCache", value[EL_DIR_CACHE]);
-    put_flag(dump, "ElasticPrecompressed", value[EL_DIR_PRECOMPRESSED]);
-    put(dump, "ElasticDictionary",
-        rule ? apr_pstrcat(dump->pool, rule->match, "\t", rule->dest, "\t", rule->id, NULL) : "");
-    put(dump, "ElasticDictionaryLink", link ? link : "");
+    status_put(dump, "\nVirtualHost",
+               server->is_virtual ? status_addresses_of(dump, server) : "main");
+    status_put(dump, "DefinedAt", server->defn_name
+               ? apr_psprintf(dump->pool, "%s:%u", status_clean(dump, server->defn_name),
+                              server->defn_line_number) : "");
+    status_put(dump, "ServerName", status_clean(dump, server->server_hostname));
+    status_put(dump, "ServerPort", server->port ? apr_itoa(dump->pool, server->port) : "");
+    status_put(dump, "ServerAlias", status_joined(dump, server->names));
+    status_put(dump, "ServerAliasPattern", status_joined(dump, server->wild_names));
+    status_put(dump, "DocumentRoot", status_clean(dump, core->ap_document_root));
+    status_put_flag(dump, "Elastic", value[EL_DIR_ENABLED]);
+    status_put(dump, "ElasticLevel", status_codings_of(dump, dir));
+    status_put_flag(dump, "ElasticCache", value[EL_DIR_CACHE]);
+    status_put_flag(dump, "ElasticPrecompressed", value[EL_DIR_PRECOMPRESSED]);
+    status_put(dump, "ElasticDictionary",
+               rule ? apr_pstrcat(dump->pool, rule->match, "\t", rule->dest, "\t", rule->id,
+                                  NULL) : "");
+    status_put(dump, "ElasticDictionaryLink", link ? link : "");
     for (int i = 0; files && i < files->nelts; i++) {
         const el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
 
-        put(dump, "ElasticDictionaryFile",
-            apr_pstrcat(dump->pool, clean(dump, file->path), "\t", file->bytes ? file->url : "",
-                        "\t", file->rule.match, "\t", file->rule.dest, "\t",
-                        joined(dump, file->hosts), NULL));
+        status_put(dump, "ElasticDictionaryFile",
+                   apr_pstrcat(dump->pool, status_clean(dump, file->path), "\t",
+                               file->bytes ? file->url : "",
+                               "\t", file->rule.match, "\t", file->rule.dest, "\t",
+                               status_joined(dump, file->hosts), NULL));
     }
 }
 
 /* The module's directives below `node` as httpd has read them, each with its sections. */
-static void put_directives(const dump_t *dump, const ap_directive_t *node, const char *sections)
+static void status_put_directives(const dump_t *dump, const ap_directive_t *node,
+                                  const char *sections)
 {
     for (; node; node = node->next) {
         const char *text = apr_pstrcat(dump->pool, node->directive, " ", node->args, NULL);
 
         if (node->first_child) {
-            put_directives(dump, node->first_child,
-                           apr_pstrcat(dump->pool, sections, *sections ? " " : "",
-                                       clean(dump, text), NULL));
+            status_put_directives(dump, node->first_child,
+                                  apr_pstrcat(dump->pool, sections, *sections ? " " : "",
+                                              status_clean(dump, text), NULL));
         } else if (strncasecmp(node->directive, "Elastic", strlen("Elastic")) == 0) {
-            put(dump, "Directive",
-                apr_psprintf(dump->pool, "%s:%d\t%s\t%s", clean(dump, node->filename),
-                             node->line_num, sections, clean(dump, text)));
+            status_put(dump, "Directive",
+                       apr_psprintf(dump->pool, "%s:%d\t%s\t%s", status_clean(dump, node->filename),
+                                    node->line_num, sections, status_clean(dump, text)));
         }
     }
 }
@@ -806,18 +811,19 @@ void el_dump(apr_pool_t *pool, server_rec *main_server)
         return;
     }
     store = el_server_of(main_server)->dictionary_store;
-    put(&dump, "ElasticVersion", ELASTIC_VERSION);
-    put(&dump, "ServerRoot", clean(&dump, ap_server_root));
-    put(&dump, "RunDirectory", clean(&dump, ap_runtime_dir_relative(pool, "")));
-    put(&dump, "User", apr_psprintf(pool, "%s %u %u", clean(&dump, ap_unixd_config.user_name),
-                                    (unsigned)ap_unixd_config.user_id,
-                                    (unsigned)ap_unixd_config.group_id));
-    put(&dump, "ElasticDictionaryStore",
-        store ? apr_psprintf(pool, "%s\t%" APR_UINT64_T_FMT, clean(&dump, store->folder),
-                             store->most) : "");
+    status_put(&dump, "ElasticVersion", ELASTIC_VERSION);
+    status_put(&dump, "ServerRoot", status_clean(&dump, ap_server_root));
+    status_put(&dump, "RunDirectory", status_clean(&dump, ap_runtime_dir_relative(pool, "")));
+    status_put(&dump, "User",
+               apr_psprintf(pool, "%s %u %u", status_clean(&dump, ap_unixd_config.user_name),
+                                           (unsigned)ap_unixd_config.user_id,
+                                           (unsigned)ap_unixd_config.group_id));
+    status_put(&dump, "ElasticDictionaryStore",
+               store ? apr_psprintf(pool, "%s\t%" APR_UINT64_T_FMT,
+                                    status_clean(&dump, store->folder), store->most) : "");
     for (const server_rec *server = main_server; server; server = server->next) {
-        put_vhost(&dump, server);
+        status_put_vhost(&dump, server);
     }
     apr_file_printf(dump.file, "\n");
-    put_directives(&dump, ap_conftree, "");
+    status_put_directives(&dump, ap_conftree, "");
 }

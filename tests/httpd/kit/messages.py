@@ -37,7 +37,7 @@ UNSEEN = {
 }
 
 _RUN = r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*'  # literals that the compiler joins
-_LOGGED = re.compile(r'\b(?:ap_log_r?error|el_warn|directives_advise|return apr_psprintf|say|fprintf)'
+_LOGGED = re.compile(r'\b(?:ap_log_r?error|el_warn|directives_advise|return apr_psprintf|say|elasticd_say|fprintf)'
                      rf'\([^;"]*({_RUN})')
 # The literals of a source but those of assertions, macros and the tables of directives.
 _TEXTS = re.compile(rf"({_RUN})|/\*.*?\*/|'\\?.'|\b(?:_S|s)tatic_assert\(.*?\);"
