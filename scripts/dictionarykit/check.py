@@ -113,10 +113,12 @@ def check(reach, content, pages, files=()):
         try:
             links = browser.ask(pages[0]).links()
         except Failed as problem:
+            told = "" if not reach.scheme else "does httpd know that it is asked by https, as by " \
+                "SetEnvIf X-Forwarded-Proto https HTTPS=on, "
             raise Failed(
-                f"the site does not name the dictionary after a reload ({problem}): is `Elastic "
-                "On` in force there, and may httpd's user write to ElasticDictionaryStore? Its "
-                "error log says more") from None
+                f"the site does not name the dictionary after a reload ({problem}): {told}is "
+                "`Elastic On` in force there, and may httpd's user write to "
+                "ElasticDictionaryStore? Its error log says more") from None
         if len(links) > 1:
             raise Failed(f"{pages[0]} names {links[-1]}, too: remove that first")
     link = urllib.parse.urljoin(pages[0], links[0])

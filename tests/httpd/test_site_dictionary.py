@@ -499,13 +499,16 @@ def front(certificate, behind):
 
 
 def test_a_site_whose_tls_a_proxy_in_front_does(site, authority, tmp_path):
-    one = site(vhosts=f"SetEnvIf X-Forwarded-Proto https HTTPS=on\n<VirtualHost 127.0.0.1:{{port}}>"
-               f"\nServerName {HOST}\n</VirtualHost>\n")
+    one = site(vhosts=f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {HOST}\n</VirtualHost>\n")
     with front(authority[1], ("127.0.0.1", one.server.port)) as one.port:
         one.url = one.url_of(HOST)
         said = one.run("enable", "--yes", code=1)
         assert "does not take the visitor for a stranger" in said and "--origin http://" in said
         one.more += ["--origin", f"http://127.0.0.1:{one.server.port}"]
+        told = "SetEnvIf X-Forwarded-Proto https HTTPS=on"
+        assert told in one.run("enable", "--yes", code=1)
+        (one.root / "etc/conf.d/proto.conf").write_text(told + "\n")
+        one.server.graceful()
         assert "In force" in one.run("enable", "--yes")
         check_pages(one, one.dictionary(one.link()), pages(), tmp_path)
         assert "renewed: as was asked for" in one.run("renew", "--now")
