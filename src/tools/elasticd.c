@@ -205,7 +205,7 @@ static bool elasticd_read_nice(const row_t *row, const char *text, options_t *op
     return true;
 }
 
-#define AT(elasticd_field) offsetof(options_t, elasticd_field)
+#define AT(member) offsetof(options_t, member)
 #define PERCENTAGE "a percentage of 0 to 100"
 
 static const row_t rows[] = {
@@ -237,7 +237,7 @@ static const row_t rows[] = {
     {'n', "nice", "N", "priority of the process, -20 to 19 (-5)", elasticd_read_nice, AT(nice),
      "a number of -20 to 19"},
     {0, "show", NULL, "print what the position file says, and end", elasticd_read_flag,
-     AT(elasticd_show), NULL},
+     AT(show), NULL},
     {'V', "version", NULL, "print the version, and end", NULL, 0, NULL},
     {'h', "help", NULL, "print this, and end", NULL, 0, NULL},
 };
