@@ -65,7 +65,7 @@ typedef struct {
     double deviation; /* of the samples from it, their mean */
     double off;       /* how far the last one was, 1: beyond noise; below 0: below the load */
     double delay;     /* el_price_delay() for it, as of the last time that it changed by much */
-    double samples;   /* until now */
+    double samples;   /* that the load is the mean of; those before a jump count as a few */
 } el_price_memory_t;
 
 /*

@@ -201,8 +201,13 @@ double el_goal_worth(const el_goal_t *goal)
 /* The delay is set anew where it would be so many times as large, or as small. */
 #define BAND 1.5
 
-/* So many samples are averaged evenly first. */
-#define FIRST_SAMPLES 5
+/*
+ * A sample that moves the load by more than this share is a jump: what came before it then counts
+ * as this many samples. Otherwise the mean would stay near full for half a minute after a full CPU,
+ * and effort at the floor. With fewer samples, others' turns on the CPU are taken for a load.
+ */
+#define JUMP 0.1
+#define JUMP_SAMPLES 10.
 
 /* The delay of `cpus` CPUs, a whole number. */
 static double price_delay_of(double load, unsigned cpus)
@@ -250,22 +255,19 @@ double el_price_delay(double load, double cpus)
  */
 static double price_gain(el_price_memory_t *memory, double error, double seconds, bool full)
 {
-    double slow = 1 - exp(-seconds / SECONDS_SLOW);
+    double slow = fmax(1 - exp(-seconds / SECONDS_SLOW), 1 / memory->samples);
     double fast = error > 0 ? FAST_UP : FAST_DOWN;
     double off = fmax(full ? 1 : 0, fabs(error) / (DEVIATIONS * memory->deviation));
     double both = error * memory->off > 0 ? fmin(off, fabs(memory->off)) : 0;
 
     memory->off = copysign(off, error);
     off = fmin(1, fmax(off / 2, both));
-    if (memory->samples <= FIRST_SAMPLES) {
-        slow = fmax(slow, 1 / memory->samples);
-    }
     return slow + fmax(0, fast - slow) * pow(off, 6);
 }
 
 double el_price_follow(el_price_memory_t *memory, double busy, double cpus, double seconds)
 {
-    double error, delay;
+    double error, gain, delay;
     bool full = busy >= 1 - IDLE_LEAST / fmax(1, cpus);
 
     if (memory->samples == 0) {
@@ -274,7 +276,11 @@ double el_price_follow(el_price_memory_t *memory, double busy, double cpus, doub
     }
     memory->samples++;
     error = busy - memory->load;
-    memory->load += error * price_gain(memory, error, seconds, full);
+    gain = price_gain(memory, error, seconds, full);
+    memory->load += error * gain;
+    if (gain > JUMP) {
+        memory->samples = fmin(memory->samples, JUMP_SAMPLES);
+    }
     memory->deviation += (1 - exp(-seconds / (2 * SECONDS_SLOW)))
                          * (fmin(fabs(error), DEVIATION_MOST) - memory->deviation);
     memory->deviation = fmax(DEVIATION_LEAST, memory->deviation);

@@ -100,7 +100,8 @@ START_TEST(at_a_steady_load_it_is_steady)
     for (queue.base = 0.1; queue.base < 0.85; queue.base += 0.1) {
         unsteady += queue_run(&queue).unsteady / 8;
     }
-    ck_assert_msg(unsteady <= 0.05, "%u CPUs, %g Mbit/s, noise %g for %g s: %.3f", queue.cpus,
+    /* After a jump, noise or not, the load is the mean of few samples for some seconds. */
+    ck_assert_msg(unsteady <= 0.08, "%u CPUs, %g Mbit/s, noise %g for %g s: %.3f", queue.cpus,
                   hosts[_i].mbit, queue.noise, queue.lasting, unsteady);
 }
 END_TEST

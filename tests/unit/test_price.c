@@ -161,6 +161,8 @@ static const struct {
       {1, 0.82, BELOW(8)}}},
     {"where a CPU is full now and then, twice running", 0.7, 0.9, 0.5,
      {{1, 1, BELOW(100)}, {1, 1, ABOVE(1000)}}},
+    {"some seconds after a full CPU the delay is that of the load", 0.75, 0.8, 0.5,
+     {{20, 1, ABOVE(1000)}, {30, 0.775, BELOW(31)}}},
     {"one of a minute counts at once", 0.2, 0.2, 60, {{1, 0.7, ABOVE(9)}, {1, 0.2, BELOW(2.5)}}},
 };
 EACH(delays_and_prices, loads_have_their_course, courses)
