@@ -14,7 +14,6 @@
 #include "elastic/entry.h"
 #include "elastic/load.h"
 #include "elastic/lockfree.h"
-#include "elastic/position.h"
 #include "elastic/precompressed.h"
 #include "elastic/dictionary.h"
 
@@ -97,9 +96,6 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
  * now due at `now`, or a tenth of a second after the last one. Any thread.
  */
 bool el_state_arrival(el_state_t *state, uint64_t now);
-
-/* When the next sample is due, µs of the monotonic clock; any thread. */
-uint64_t el_state_due(const el_state_t *state);
 
 /*
  * Takes the winner's sample: computes the load against the last reading, keeps this one as the

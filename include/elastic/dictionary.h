@@ -44,7 +44,7 @@ typedef enum {
 } el_dictionary_reason_t;
 
 /* The reason as one word. */
-const char *el_dictionary_note(el_dictionary_reason_t reason);
+extern const char *const el_dictionary_notes[EL_DICTIONARY_REASON_COUNT];
 
 /*
  * The patterns that say for which URLs a dictionary is (§2.1.1). Of the WHATWG's URL patterns these

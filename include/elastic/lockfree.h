@@ -32,9 +32,6 @@ void el_snapshot_write(_Atomic uint64_t *words, _Atomic uint64_t *checksum, cons
 bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *checksum, void *data,
                       size_t nbytes);
 
-/* Leaves nothing to be read. */
-void el_snapshot_clear(_Atomic uint64_t *checksum);
-
 /*
  * The memory of bodies in flight, of all processes of a server together: a sum, and the share of
  * each process, so that a killed one does not count for ever.

@@ -291,11 +291,6 @@ static count_t entry_count_of(const el_sketch_t *sketch, uint64_t key)
     return best;
 }
 
-static bool entry_is_worth(count_t count)
-{
-    return count.again * WORTH >= count.hashed;
-}
-
 /* Evenly spread, whatever a site's rounds are. */
 static bool entry_is_sample(uint32_t turn, uint32_t every)
 {
@@ -307,10 +302,10 @@ bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t tur
     count_t path = entry_count_of(sketch, key.path), host;
 
     if (path.hashed >= KNOWN_PATH) {
-        return entry_is_worth(path) || entry_is_sample(turn, SAMPLE);
+        return path.again * WORTH >= path.hashed || entry_is_sample(turn, SAMPLE);
     }
     host = entry_count_of(sketch, key.host);
-    return host.hashed < KNOWN_HOST || entry_is_worth(host) || entry_is_sample(turn, SAMPLE_NEW);
+    return host.hashed < KNOWN_HOST || host.again * WORTH >= host.hashed || entry_is_sample(turn, SAMPLE_NEW);
 }
 
 static void entry_learn(_Atomic uint32_t *word, bool again)
@@ -386,11 +381,6 @@ static uint64_t entry_key_of(const el_popular_item_t *item)
     return key ? key : 1;
 }
 
-static uint64_t entry_era_of(uint32_t now)
-{
-    return now / EL_POPULAR_HALF;
-}
-
 /* `asked` as it is in `era`; 0, also taken by nobody, if nothing is left of it. */
 static uint64_t entry_faded(uint64_t asked, uint64_t era)
 {
@@ -424,7 +414,7 @@ static void entry_count(el_popular_slot_t *slot, uint64_t era, int add)
 
 void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now)
 {
-    uint64_t key = entry_key_of(item), era = entry_era_of(now);
+    uint64_t key = entry_key_of(item), era = now / EL_POPULAR_HALF;
     el_popular_slot_t *set = &popular->slot[key % EL_POPULAR_SETS * EL_POPULAR_WAYS];
     el_popular_slot_t *least = NULL;
     uint64_t fewest = UINT64_MAX;
@@ -473,7 +463,7 @@ static el_popular_slot_t *entry_most_of(el_popular_t *popular, uint64_t era, uin
 
 bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item)
 {
-    uint64_t era = entry_era_of(now);
+    uint64_t era = now / EL_POPULAR_HALF;
 
     for (int i = 0; i < TRIES; i++) {
         uint64_t asked;

@@ -1,6 +1,6 @@
 #include "elastic/http.h"
 
-#include "text.h"
+#include "bytes.h"
 
 #include <string.h>
 
@@ -706,18 +706,6 @@ static bool http_is_named(const directive_t *directive, const char *name)
     return el_text_is(directive->name, directive->name_len, name);
 }
 
-static uint64_t http_seconds_of(const directive_t *directive)
-{
-    const char *at = directive->value;
-    const char *end = at ? at + directive->value_len : NULL;
-    uint64_t seconds;
-
-    if (!at || !el_text_number(&at, end, &seconds) || at != end) {
-        return 0;
-    }
-    return seconds < SECONDS_MOST ? seconds : SECONDS_MOST;
-}
-
 el_cache_control_t el_cache_control_parse(const char *field)
 {
     el_cache_control_t control = {0};
@@ -728,10 +716,17 @@ el_cache_control_t el_cache_control_parse(const char *field)
         control.no_cache |= http_is_named(&directive, "no-cache");
         control.only_mine |= http_is_named(&directive, "private");
         if (http_is_named(&directive, "max-age")) {
-            uint64_t seconds = http_seconds_of(&directive);
-            bool shorter = !control.has_max_age || seconds < control.max_age;
+            const char *at = directive.value, *end = at ? at + directive.value_len : NULL;
+            uint64_t seconds = 0;
 
-            control.max_age = shorter ? seconds : control.max_age;
+            /* A value that is no number counts as 0: stale. */
+            if (!at || !el_text_number(&at, end, &seconds) || at != end) {
+                seconds = 0;
+            }
+            seconds = seconds < SECONDS_MOST ? seconds : SECONDS_MOST;
+            if (!control.has_max_age || seconds < control.max_age) {
+                control.max_age = seconds;
+            }
             control.has_max_age = true;
         }
     }

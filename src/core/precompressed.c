@@ -193,19 +193,14 @@ static uint64_t precompressed_hash_of(const el_precompressed_id_t *id)
     return hash;
 }
 
+/* The bits of a hash below the place are the verdict's. */
 #define PLACES (sizeof((el_precompressed_verdicts_t){0}.verdict) / sizeof(_Atomic uint64_t))
-
-/* The bits below the place are the verdict's. */
-static size_t precompressed_place_of(uint64_t hash)
-{
-    return (hash >> 4) % PLACES;
-}
 
 bool el_precompressed_recall(const el_precompressed_verdicts_t *verdicts,
                              const el_precompressed_id_t *id, el_precompressed_fault_t *verdict)
 {
     uint64_t hash = precompressed_hash_of(id);
-    uint64_t word = atomic_load_explicit(&verdicts->verdict[precompressed_place_of(hash)],
+    uint64_t word = atomic_load_explicit(&verdicts->verdict[(hash >> 4) % PLACES],
                                          memory_order_relaxed);
 
     if (word == 0 || ((word ^ hash) & ~VERDICT_BITS) != 0) {
@@ -220,7 +215,7 @@ void el_precompressed_remember(el_precompressed_verdicts_t *verdicts,
 {
     uint64_t hash = precompressed_hash_of(id);
 
-    atomic_store_explicit(&verdicts->verdict[precompressed_place_of(hash)],
+    atomic_store_explicit(&verdicts->verdict[(hash >> 4) % PLACES],
                           (hash & ~VERDICT_BITS) | ((uint64_t)verdict + 1), memory_order_relaxed);
 }
 

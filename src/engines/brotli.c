@@ -120,18 +120,6 @@ static const char *brotli_version(void)
     return text;
 }
 
-static bool brotli_set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
-{
-    int window_bits = setup->window_bits ? setup->window_bits : WINDOW_BITS;
-    /* The hint is 32 bits wide; anything that large is only "large" to the encoder. */
-    uint64_t hint = setup->size_hint > UINT32_MAX ? UINT32_MAX : setup->size_hint;
-
-    return BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, (uint32_t)setup->level)
-           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGWIN, (uint32_t)window_bits)
-           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGBLOCK, (uint32_t)setup->block_bits)
-           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_SIZE_HINT, (uint32_t)hint);
-}
-
 /* Tables follow from the quality and the window, the rest from the length. */
 static uint32_t brotli_key(const el_setup_t *setup)
 {
@@ -148,6 +136,9 @@ static el_context_t *brotli_create(const el_setup_t *setup)
 static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
 {
     brotli_context_t *context = (brotli_context_t *)base;
+    /* The hint is 32 bits wide; anything that large is only "large" to the encoder. */
+    const uint32_t hint = setup->size_hint > UINT32_MAX ? UINT32_MAX : (uint32_t)setup->size_hint;
+    const int window_bits = setup->window_bits ? setup->window_bits : WINDOW_BITS;
 
     if (context->encoder) {
         BrotliEncoderDestroyInstance(context->encoder);
@@ -161,7 +152,13 @@ static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
     }
     context->encoder = BrotliEncoderCreateInstance(brotli_acquire_memory, brotli_release_memory,
                                                    context);
-    return context->encoder && brotli_set_parameters(context->encoder, setup);
+    return context->encoder
+           && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_QUALITY,
+                                        (uint32_t)setup->level)
+           && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_LGWIN, (uint32_t)window_bits)
+           && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_LGBLOCK,
+                                        (uint32_t)setup->block_bits)
+           && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_SIZE_HINT, hint);
 }
 
 static el_step_t brotli_encode_(brotli_context_t *context, el_op_t op, el_span_t *span)

@@ -25,7 +25,7 @@ static bool only_requests;
 static _Thread_local bool refused;
 
 /* In a copy of the process, which counts nothing. */
-static void budget_close(void)
+static void memory_close(void)
 {
     held = NULL;
 }
@@ -39,7 +39,7 @@ void el_budget_open(el_in_flight_t *of, uint64_t bytes, bool requests)
     only_requests = requests;
     if (held) {
         holder = el_in_flight_enter(held, (uint32_t)getpid());
-        is_watched = is_watched || pthread_atfork(NULL, NULL, budget_close) == 0;
+        is_watched = is_watched || pthread_atfork(NULL, NULL, memory_close) == 0;
     }
 }
 

@@ -148,20 +148,6 @@ static el_context_t *zstd_create(const el_setup_t *setup)
     return &context->base;
 }
 
-/* As small as holds the body: then the frame needs no window at all, and no decoder much memory. */
-static int zstd_window_bits(uint64_t size_hint)
-{
-    int bits = WINDOW_BITS_MIN;
-
-    if (!size_hint || size_hint > UINT64_C(1) << WINDOW_BITS_MAX) {
-        return WINDOW_BITS_STREAM;
-    }
-    while (UINT64_C(1) << bits < size_hint) {
-        bits++;
-    }
-    return bits;
-}
-
 static bool zstd_set(ZSTD_CCtx *encoder, ZSTD_cParameter parameter, int value)
 {
     return !ZSTD_isError(ZSTD_CCtx_setParameter(encoder, parameter, value));
@@ -183,7 +169,12 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
     uint64_t size = setup->size_hint;
     bool stream = !size || size > UINT64_C(1) << WINDOW_BITS_MAX;
     int hash_bits = 0, chain_bits = 0; /* the library's own choice */
+    int window_bits = stream ? WINDOW_BITS_STREAM : WINDOW_BITS_MIN;
 
+    /* As small as holds the body: then the frame needs no window, and no decoder much memory. */
+    while (!stream && UINT64_C(1) << window_bits < size) {
+        window_bits++;
+    }
     if (setup->level >= THOROUGH_LEVEL_MIN) {
         hash_bits = chain_bits = stream ? THOROUGH_BITS : 0;
     } else if (setup->level >= TABLES_LEVEL_MIN && (stream || size > TABLES_OWN)) {
@@ -194,7 +185,7 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
            && zstd_set_in_place(encoder, false)
            && zstd_set(encoder, ZSTD_c_compressionLevel, setup->level)
-           && zstd_set(encoder, ZSTD_c_windowLog, zstd_window_bits(size))
+           && zstd_set(encoder, ZSTD_c_windowLog, window_bits)
            && zstd_set(encoder, ZSTD_c_hashLog, hash_bits)
            && zstd_set(encoder, ZSTD_c_chainLog, chain_bits)
            && zstd_set(encoder, ZSTD_c_contentSizeFlag, 1)

@@ -3,7 +3,7 @@
 #define ELASTIC_HOST_FILES_H
 
 #include "elastic/entry.h"
-#include "elastic/position.h"
+#include "elastic/control.h"
 
 #include <stdbool.h>
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,12 @@
 #ifdef __linux__
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#endif
+#ifdef ELASTIC_WITH_TCP_RATE
+/* The kernel's own header: glibc's struct tcp_info ends before the rates, and both do not mix. */
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #endif
 
 /* Without waiting: a path that names a FIFO must not hold the thread. */
@@ -327,4 +334,37 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
     /* A text that was read and not understood is no error of the system's. */
     errno = !good && len > 0 ? 0 : errno;
     return good;
+}
+
+bool el_tcp_rate_of(const void *info, size_t len, el_tcp_rate_t *rate)
+{
+#ifdef ELASTIC_WITH_TCP_RATE
+    const struct tcp_info *known = info;
+
+    if (len >= offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(known->tcpi_delivery_rate)
+        && known->tcpi_delivery_rate > 0) {
+        rate->rate = 8. * (double)known->tcpi_delivery_rate; /* bytes a second */
+        rate->limited = known->tcpi_delivery_rate_app_limited;
+        return true;
+    }
+#endif
+    (void)info;
+    (void)len;
+    (void)rate;
+    return false;
+}
+
+bool el_tcp_rate(int fd, el_tcp_rate_t *rate)
+{
+#ifdef ELASTIC_WITH_TCP_RATE
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0
+           && el_tcp_rate_of(&info, len, rate);
+#else
+    (void)fd;
+    (void)rate;
+    return false;
+#endif
 }

@@ -1,6 +1,6 @@
 /*
  * The machine: finds and reads the kernel's files on the CPU load. The parsing and the choice
- * between the signals are the core's (load.h, cgroup.h).
+ * between the signals are the core's (load.h).
  *
  * Shared by the module's timer and by elasticd. Knows POSIX, and neither httpd nor a library. One
  * thread at a time for each el_machine_t; no allocation.
@@ -8,8 +8,9 @@
 #ifndef ELASTIC_HOST_MACHINE_H
 #define ELASTIC_HOST_MACHINE_H
 
-#include "elastic/cgroup.h"
 #include "elastic/load.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 /*
  * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's
@@ -75,5 +76,21 @@ bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec);
  */
 bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *reading,
                      const char **path);
+
+/* The kernel's numbers of a TCP connection. Any thread. */
+
+typedef struct {
+    double rate;  /* at which the peer took data of late, bits a second */
+    bool limited; /* by what the application had to send, so that the path may carry more */
+} el_tcp_rate_t;
+
+/*
+ * The rate at which `fd`'s peer has acknowledged data, Linux 4.9's delivery rate. False if the
+ * socket is no TCP, nothing was acknowledged yet, or the kernel does not say. A system call.
+ */
+bool el_tcp_rate(int fd, el_tcp_rate_t *rate);
+
+/* The same of the kernel's answer: `len` bytes of its struct tcp_info, aligned as that is. Pure. */
+bool el_tcp_rate_of(const void *info, size_t len, el_tcp_rate_t *rate);
 
 #endif

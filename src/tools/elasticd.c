@@ -1,6 +1,6 @@
 /*
  * elasticd: monitor and set, as a process of its own. It samples the load, runs the controller that
- * the module has too, and writes the position into a file (position.h) for whoever compresses.
+ * the module has too, and writes the position into a file (control.h) for whoever compresses.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -163,7 +163,7 @@ static bool elasticd_read_mode(const row_t *row, const char *text, options_t *op
 static bool elasticd_read_load(const row_t *row, const char *text, options_t *options)
 {
     for (int kind = 0; kind < EL_LOAD_KINDS; kind++) {
-        if (strcmp(text, el_load_kind_word((el_load_kind_t)kind)) == 0) {
+        if (strcmp(text, el_load_words[kind]) == 0) {
             *(el_load_kind_t *)elasticd_field(row, options) = (el_load_kind_t)kind;
             return true;
         }
@@ -466,25 +466,15 @@ static void elasticd_tick(uint64_t now)
     elasticd_publish(false);
 }
 
-/* Waits for a signal until `due`; 0 if none came. */
-static int elasticd_wait_until(uint64_t due)
-{
-    uint64_t now = el_clock_usec();
-    uint64_t left = due > now ? due - now : 0;
-    struct timespec timeout = {(time_t)(left / 1000000), (long)(left % 1000000 * 1000)};
-    int signal_number = sigtimedwait(&self.signals, NULL, &timeout);
-
-    return signal_number > 0 ? signal_number : 0;
-}
-
 static int elasticd_run(void)
 {
     uint64_t due = el_clock_usec();
 
     for (;;) {
-        uint64_t now;
+        uint64_t now = el_clock_usec(), left = due > now ? due - now : 0;
+        struct timespec timeout = {(time_t)(left / 1000000), (long)(left % 1000000 * 1000)};
 
-        switch (elasticd_wait_until(due)) {
+        switch (sigtimedwait(&self.signals, NULL, &timeout)) {
         case SIGTERM:
         case SIGINT:
             elasticd_publish(true);
@@ -499,7 +489,7 @@ static int elasticd_run(void)
             break;
         }
         now = el_clock_usec();
-        if (el_control_due(due, now)) {
+        if (now >= due) {
             elasticd_tick(now);
             due = el_control_schedule(due, now, self.options.interval_usec);
         }
@@ -516,7 +506,7 @@ static int elasticd_show(void)
         fprintf(stderr, "elasticd: %s cannot be read: %s\n", self.options.file, strerror(errno));
         return EXIT_FAILURE;
     }
-    printf("%s %s\n", self.options.file, el_position_text(verdict));
+    printf("%s %s\n", self.options.file, el_position_texts[verdict]);
     if (position.updated_usec != 0) {
         printf("position %.5f of %u\nbypass   %s\n", el_control_position(position.control),
                position.control.top, position.control.bypass ? "yes" : "no");

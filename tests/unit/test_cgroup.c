@@ -1,4 +1,3 @@
-#include "elastic/cgroup.h"
 #include "elastic/load.h"
 #include "suites.h"
 

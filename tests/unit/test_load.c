@@ -211,7 +211,7 @@ EACH(load_signals, a_machine_has_a_plan, choices)
     ck_assert_str_eq(text, row->text);
     el_load_signals_text(row->kind, &row->facts, cut, sizeof(cut));
     ck_assert_int_eq(strncmp(cut, text, sizeof(cut) - 1), 0);
-    ck_assert_str_eq(el_load_kind_word(EL_LOAD_CGROUP), "cgroup");
+    ck_assert_str_eq(el_load_words[EL_LOAD_CGROUP], "cgroup");
 }
 
 static el_reading_t first, last;

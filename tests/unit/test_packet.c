@@ -1,4 +1,4 @@
-#include "elastic/packet.h"
+#include "elastic/decide.h"
 #include "suites.h"
 
 static const struct {

@@ -1,7 +1,7 @@
 #include "httpd/response/response.h"
 
-#include "elastic/packet.h"
-#include "host/tcp_info.h"
+#include "elastic/decide.h"
+#include "host/machine.h"
 
 #include "apr_portable.h"
 #include "apr_strings.h"
