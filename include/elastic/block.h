@@ -14,7 +14,6 @@
 #include "elastic/entry.h"
 #include "elastic/load.h"
 #include "elastic/lockfree.h"
-#include "elastic/precompressed.h"
 #include "elastic/dictionary.h"
 
 /*

@@ -92,17 +92,12 @@ uint64_t el_control_pack(el_control_state_t state);
 el_control_state_t el_control_unpack(uint64_t word);
 
 /*
- * The turn of the `count`th request of a process: over any stretch of requests spread evenly, with
- * no dice and nothing shared between processes. Neighbouring requests do not alternate in step, so
- * that a site whose requests alternate between large and small bodies is mixed as well.
+ * True if the `count`th request of a process takes the setup above `state.position` and not the one
+ * at it: over any stretch of requests spread evenly, with no dice and nothing shared between
+ * processes. Neighbouring requests do not alternate in step, so that a site whose requests
+ * alternate between large and small bodies is mixed as well.
  */
-uint16_t el_control_share(uint32_t count);
-
-/* Whether a request takes the setup above `state.position` and not the one at it, by its turn. */
-static inline bool el_control_upper(el_control_state_t state, uint16_t turn)
-{
-    return turn < state.fraction;
-}
+bool el_control_upper(el_control_state_t state, uint32_t count);
 
 /*
  * The state after an interval. `state` is first clamped to `config`. Bypass begins above

@@ -141,12 +141,8 @@ typedef struct {
 bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy);
 
-/* The time between two readings; 0 where it is not known. */
-double el_reading_seconds(const el_reading_t *before, const el_reading_t *after);
-
-/* The CPU time, µs, that was ours to use between two readings; 0 where it is not known. */
-double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
-                           const el_reading_t *after);
+/* The time between two readings, µs; 0 if it is not known. */
+double el_reading_usec(const el_reading_t *before, const el_reading_t *after);
 
 /* How many CPUs are in `set`. */
 unsigned el_cpuset_count(const el_cpuset_t *set);
@@ -193,11 +189,11 @@ bool el_cgroup_max(const char *text, size_t len, double *cpus);
 bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, size_t period_len,
                      double *cpus);
 
-/* cpu.stat of version 2: the CPU time used, µs. */
-bool el_cgroup_stat(const char *text, size_t len, uint64_t *usec);
-
-/* cpuacct.usage of version 1: nanoseconds, given back in µs. */
-bool el_cgroup_usage(const char *text, size_t len, uint64_t *usec);
+/*
+ * The CPU time used, µs: cpu.stat of `version` 2, or cpuacct.usage, nanoseconds, of version 1.
+ * False if the text has none.
+ */
+bool el_cgroup_usage(unsigned version, const char *text, size_t len, uint64_t *usec);
 
 /* A list of CPUs such as `0-3,8`, of cpuset.cpus.effective and its like. False where it is none. */
 bool el_cgroup_cpus(const char *text, size_t len, el_cpuset_t *cpus);

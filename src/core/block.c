@@ -125,7 +125,7 @@ static bool block_move(el_state_t *state, uint64_t word, el_control_state_t next
 static bool block_read_busy(const el_sample_t *last, uint64_t improved_nsec,
                             const el_state_inputs_t *inputs, double *busy)
 {
-    double capacity = el_reading_capacity(inputs->signals, &last->reading, inputs->reading);
+    double capacity = el_reading_usec(&last->reading, inputs->reading) * inputs->signals->cpus;
     double improving = (double)(improved_nsec - last->improved_nsec) / 1000;
 
     if (!el_reading_busy(inputs->signals, inputs->mask, &last->reading, inputs->reading, busy)) {
@@ -153,7 +153,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     el_snapshot_read(state->last, &state->last_checksum, &sample, sizeof(sample));
     control = el_control_unpack(word);
     observed = (el_observation_t){
-        .seconds = el_reading_seconds(&sample.reading, inputs->reading),
+        .seconds = el_reading_usec(&sample.reading, inputs->reading) / 1e6,
         .cpus = inputs->signals->cpus,
     };
     determined = block_read_busy(&sample, improved_nsec, inputs, &observed.busy);

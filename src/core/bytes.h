@@ -77,19 +77,6 @@ static inline char el_text_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* True if `c` may be part of a token (RFC 9110 §5.6.2): a bit for each of the ASCII characters. */
-static inline bool el_text_is_token(char c)
-{
-    static const uint64_t tokens[2] = {
-        UINT64_C(0x03ff6cfa00000000), /* 0-9 and ! # $ % & ' * + - . */
-        UINT64_C(0x57ffffffc7fffffe), /* A-Z ^ _ ` a-z | ~ */
-    };
-    unsigned char code = (unsigned char)c;
-
-    /* Most are small letters, which are found at once. */
-    return (c >= 'a' && c <= 'z') || (code < 128 && (tokens[code / 64] >> code % 64 & 1));
-}
-
 /*
  * Reads the digits from `*at` on, at most up to `end`, and moves `*at` behind them. False if
  * there are none, or more than the number holds.
@@ -119,15 +106,26 @@ static inline void el_text_skip_space(const char **at, const char *end)
     }
 }
 
-/* How many of the `len` bytes at `text`, from the first on, are a token's. */
+/*
+ * How many of the `len` bytes at `text`, from the first on, may be part of a token (RFC 9110
+ * §5.6.2).
+ */
 static inline size_t el_text_token(const char *text, size_t len)
 {
-    size_t n = 0;
+    static const uint64_t tokens[2] = {
+        UINT64_C(0x03ff6cfa00000000), /* 0-9 and ! # $ % & ' * + - . */
+        UINT64_C(0x57ffffffc7fffffe), /* A-Z ^ _ ` a-z | ~ */
+    };
 
-    while (n < len && el_text_is_token(text[n])) {
-        n++;
+    for (size_t n = 0; n < len; n++) {
+        unsigned char code = (unsigned char)text[n];
+
+        /* Most are small letters, which are found at once. */
+        if ((code < 'a' || code > 'z') && (code >= 128 || !(tokens[code / 64] >> code % 64 & 1))) {
+            return n;
+        }
     }
-    return n;
+    return len;
 }
 
 /* True if `len` bytes at `a` and `b` are the same but for the case of letters. */

@@ -60,9 +60,9 @@ el_control_state_t el_control_unpack(uint64_t word)
     };
 }
 
-uint16_t el_control_share(uint32_t count)
+bool el_control_upper(el_control_state_t state, uint32_t count)
 {
-    return (uint16_t)(el_spread(count) >> 16);
+    return el_spread(count) >> 16 < state.fraction;
 }
 
 /*

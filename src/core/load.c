@@ -233,28 +233,16 @@ void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, 
     }
 }
 
-/* µs between two readings; 0 if it is not known. */
-static double load_elapsed(const el_reading_t *before, const el_reading_t *after)
+double el_reading_usec(const el_reading_t *before, const el_reading_t *after)
 {
     return before->at_usec > 0 && after->at_usec > before->at_usec
                ? (double)(after->at_usec - before->at_usec) : 0;
 }
 
-double el_reading_seconds(const el_reading_t *before, const el_reading_t *after)
-{
-    return load_elapsed(before, after) / 1e6;
-}
-
-double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
-                           const el_reading_t *after)
-{
-    return load_elapsed(before, after) * signals->cpus;
-}
-
 bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy)
 {
-    double elapsed = load_elapsed(before, after), capacity = elapsed * signals->cpus, load;
+    double elapsed = el_reading_usec(before, after), capacity = elapsed * signals->cpus, load;
 
     if (!signals->cgroup) {
         double ticks = signals->tick_usec > 0 ? elapsed / signals->tick_usec : 0;
@@ -517,29 +505,25 @@ bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, si
            && load_share(allowed, length_usec, cpus);
 }
 
-bool el_cgroup_stat(const char *text, size_t len, uint64_t *usec)
+bool el_cgroup_usage(unsigned version, const char *text, size_t len, uint64_t *usec)
 {
     static const char key[] = "usage_usec ";
     const size_t key_len = sizeof(key) - 1;
     part_t rest = {text, text + len}, line;
+    uint64_t nsec;
 
+    if (version == 1) {
+        bool good = load_only_number(text, len, &nsec);
+
+        *usec = good ? nsec / 1000 : *usec;
+        return good;
+    }
     while (load_take(&rest, '\n', &line)) {
         if (load_length(line) > key_len && memcmp(line.at, key, key_len) == 0) {
             return load_only_number(line.at + key_len, load_length(line) - key_len, usec);
         }
     }
     return false;
-}
-
-bool el_cgroup_usage(const char *text, size_t len, uint64_t *usec)
-{
-    uint64_t nsec;
-
-    if (!load_only_number(text, len, &nsec)) {
-        return false;
-    }
-    *usec = nsec / 1000;
-    return true;
 }
 
 bool el_cgroup_cpus(const char *text, size_t len, el_cpuset_t *cpus)

@@ -49,7 +49,7 @@ typedef struct {
     uint8_t *gathered;           /* made by the first stream that needs it */
     size_t filled;
     size_t taken;                /* of what is filled, by the encoder */
-    el_head_t head;              /* of dcb */
+    el_head_t head;              /* of dcb; empty in br */
     piece_t piece[PIECES];
 } brotli_context_t;
 
@@ -213,6 +213,9 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
     brotli_context_t *context = (brotli_context_t *)base;
     el_step_t result = EL_STEP_OK;
 
+    if (!el_head_put(&context->head, span)) {
+        return EL_STEP_MORE;
+    }
     if (context->level > GATHER_QUALITY_MAX) {
         return brotli_encode_(context, op, span);
     }
@@ -379,12 +382,6 @@ static bool brotli_dcb_reset(el_context_t *base, const el_setup_t *setup)
            && BrotliEncoderAttachPreparedDictionary(context->encoder, prepared->dictionary);
 }
 
-static el_step_t brotli_dcb_step(el_context_t *base, el_op_t op, el_span_t *span)
-{
-    return el_head_put(&((brotli_context_t *)base)->head, span) ? brotli_step(base, op, span)
-                                                                : EL_STEP_MORE;
-}
-
 const el_engine_t el_engine_dcb = {
     .name = "brotli",
     .coding = EL_DCB,
@@ -395,7 +392,7 @@ const el_engine_t el_engine_dcb = {
     .key = brotli_key,
     .create = brotli_create,
     .reset = brotli_dcb_reset,
-    .step = brotli_dcb_step,
+    .step = brotli_step,
     .free = brotli_free,
     .prepare = brotli_dcb_prepare,
     .prepared_nbytes = brotli_dcb_prepared_nbytes,

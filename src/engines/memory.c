@@ -242,11 +242,6 @@ static bool memory_lock(void)
     return false;
 }
 
-static void memory_unlock(void)
-{
-    atomic_flag_clear_explicit(&locked, memory_order_release);
-}
-
 static el_context_t **memory_list_of(const el_engine_t *engine, uint32_t key)
 {
     uint32_t hash = (key ^ (uint32_t)((uintptr_t)engine >> 4)) * UINT32_C(2654435761);
@@ -275,7 +270,7 @@ static el_context_t *memory_acquire_kept(const el_engine_t *engine, uint32_t key
     } else {
         context = NULL;
     }
-    memory_unlock();
+    atomic_flag_clear_explicit(&locked, memory_order_release);
     return context;
 }
 
@@ -324,7 +319,7 @@ static void memory_trim(unsigned ages)
 
     if (memory_lock()) {
         memory_cut(ages, &chain);
-        memory_unlock();
+        atomic_flag_clear_explicit(&locked, memory_order_release);
         memory_free_chain(chain);
     }
 }
@@ -379,7 +374,7 @@ static void memory_keep(el_context_t *context)
         context->next = chain;
         chain = context;
     }
-    memory_unlock();
+    atomic_flag_clear_explicit(&locked, memory_order_release);
     memory_free_chain(chain);
 }
 

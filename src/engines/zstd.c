@@ -86,7 +86,7 @@ typedef struct {
     el_context_t base;
     ZSTD_CCtx *encoder;
     blocks_t blocks;
-    el_head_t head; /* of dcz */
+    el_head_t head; /* of dcz; empty in zstd */
 } zstd_context_t;
 
 /* Begins the block at `begin`, of `length` bytes unless the body's own length says otherwise. */
@@ -204,6 +204,9 @@ static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
     zstd_context_t *context = (zstd_context_t *)base;
     blocks_t *blocks = &context->blocks;
 
+    if (!el_head_put(&context->head, span)) {
+        return EL_STEP_MORE;
+    }
     for (;;) {
         /* Not where the body may end with the block: its end would need a block of its own. */
         bool ends_block = blocks->left < span->in_nbytes;
@@ -234,12 +237,16 @@ static el_step_t zstd_encode(el_context_t *base, el_span_t *span)
     zstd_context_t *context = (zstd_context_t *)base;
     blocks_t *blocks = &context->blocks;
     ZSTD_inBuffer in = {span->in, span->in_nbytes, 0};
-    ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
+    ZSTD_outBuffer out;
     size_t held = 0; /* bytes that the library still has, or an error */
 
+    if (!el_head_put(&context->head, span)) {
+        return EL_STEP_MORE;
+    }
     if (!zstd_set_in_place(context->encoder, true)) {
         return EL_STEP_ERROR;
     }
+    out = (ZSTD_outBuffer){span->out, span->out_nbytes_avail, 0};
     while (!ZSTD_isError(held) && blocks->left < span->in_nbytes - in.pos) {
         in.size = in.pos + (size_t)blocks->left;
         held = ZSTD_compressStream2(context->encoder, &out, &in, ZSTD_e_flush);
@@ -394,18 +401,6 @@ static bool zstd_dcz_reset(el_context_t *base, const el_setup_t *setup)
            && !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(encoder, size));
 }
 
-static el_step_t zstd_dcz_step(el_context_t *base, el_op_t op, el_span_t *span)
-{
-    return el_head_put(&((zstd_context_t *)base)->head, span) ? zstd_step(base, op, span)
-                                                              : EL_STEP_MORE;
-}
-
-static el_step_t zstd_dcz_encode(el_context_t *base, el_span_t *span)
-{
-    return el_head_put(&((zstd_context_t *)base)->head, span) ? zstd_encode(base, span)
-                                                              : EL_STEP_MORE;
-}
-
 const el_engine_t el_engine_dcz = {
     .name = "zstd",
     .coding = EL_DCZ,
@@ -416,8 +411,8 @@ const el_engine_t el_engine_dcz = {
     .key = zstd_key,
     .create = zstd_create,
     .reset = zstd_dcz_reset,
-    .step = zstd_dcz_step,
-    .encode = zstd_dcz_encode,
+    .step = zstd_step,
+    .encode = zstd_encode,
     .free = zstd_free,
     .prepare = zstd_dcz_prepare,
     .by_level = true,

@@ -8,7 +8,6 @@
 
 #include "elastic/control.h"
 #include "host/process.h"
-#include "host/files.h"
 #include "host/machine.h"
 
 #include <errno.h>
@@ -67,6 +66,9 @@ struct row {
     const char *allowed;
 };
 
+/* The field of `row` in `options`. */
+#define FIELD(type) (*(type *)((char *)options + row->at))
+
 /* The whole text as a number within bounds. */
 static bool elasticd_read_number(const char *text, double least, double most, double *number)
 {
@@ -97,21 +99,16 @@ static bool elasticd_read_whole(const char *text, long least, long most, long *n
     return true;
 }
 
-static void *elasticd_field(const row_t *row, options_t *options)
-{
-    return (char *)options + row->at;
-}
-
 static bool elasticd_read_text(const row_t *row, const char *text, options_t *options)
 {
-    *(const char **)elasticd_field(row, options) = text;
+    FIELD(const char *) = text;
     return true;
 }
 
 static bool elasticd_read_flag(const row_t *row, const char *text, options_t *options)
 {
     (void)text;
-    *(bool *)elasticd_field(row, options) = true;
+    FIELD(bool) = true;
     return true;
 }
 
@@ -122,7 +119,7 @@ static bool elasticd_read_percent(const row_t *row, const char *text, options_t 
     if (!elasticd_read_number(text, 0, 100, &percent)) {
         return false;
     }
-    *(double *)elasticd_field(row, options) = percent / 100;
+    FIELD(double) = percent / 100;
     return true;
 }
 
@@ -148,7 +145,7 @@ static bool elasticd_read_interval(const row_t *row, const char *text, options_t
                               &value)) {
         return false;
     }
-    *(uint64_t *)elasticd_field(row, options) = (uint64_t)(value * unit_msec * 1000 + 0.5);
+    FIELD(uint64_t) = (uint64_t)(value * unit_msec * 1000 + 0.5);
     return true;
 }
 
@@ -156,7 +153,7 @@ static bool elasticd_read_mode(const row_t *row, const char *text, options_t *op
 {
     bool step = strcmp(text, "step") == 0;
 
-    *(el_control_mode_t *)elasticd_field(row, options) = step ? EL_CONTROL_STEP : EL_CONTROL_MIX;
+    FIELD(el_control_mode_t) = step ? EL_CONTROL_STEP : EL_CONTROL_MIX;
     return step || strcmp(text, "mix") == 0;
 }
 
@@ -164,7 +161,7 @@ static bool elasticd_read_load(const row_t *row, const char *text, options_t *op
 {
     for (int kind = 0; kind < EL_LOAD_KINDS; kind++) {
         if (strcmp(text, el_load_words[kind]) == 0) {
-            *(el_load_kind_t *)elasticd_field(row, options) = (el_load_kind_t)kind;
+            FIELD(el_load_kind_t) = (el_load_kind_t)kind;
             return true;
         }
     }
@@ -179,7 +176,7 @@ static bool elasticd_read_proc_stat(const row_t *row, const char *text, options_
 
 static bool elasticd_read_start(const row_t *row, const char *text, options_t *options)
 {
-    return elasticd_read_number(text, 0, TOP_MAX, elasticd_field(row, options));
+    return elasticd_read_number(text, 0, TOP_MAX, &FIELD(double));
 }
 
 static bool elasticd_read_top(const row_t *row, const char *text, options_t *options)
@@ -189,7 +186,7 @@ static bool elasticd_read_top(const row_t *row, const char *text, options_t *opt
     if (!elasticd_read_whole(text, 1, TOP_MAX, &number)) {
         return false;
     }
-    *(unsigned *)elasticd_field(row, options) = (unsigned)number;
+    FIELD(unsigned) = (unsigned)number;
     return true;
 }
 
@@ -200,7 +197,7 @@ static bool elasticd_read_nice(const row_t *row, const char *text, options_t *op
     if (!elasticd_read_whole(text, -20, 19, &number)) {
         return false;
     }
-    *(int *)elasticd_field(row, options) = (int)number;
+    FIELD(int) = (int)number;
     options->nice_given = true;
     return true;
 }

@@ -296,10 +296,10 @@ TEST(load_signals, what_is_missing_is_not_made_up)
 TEST(load_signals, an_interval_has_a_capacity)
 {
     interval(0);
-    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 500000);
-    ck_assert_double_eq(el_reading_capacity(&by_cgroup, &first, &last), 200000);
+    ck_assert_double_eq(el_reading_usec(&first, &last) * by_stat.cpus, 500000);
+    ck_assert_double_eq(el_reading_usec(&first, &last) * by_cgroup.cpus, 200000);
     first.at_usec = 0;
-    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 0);
+    ck_assert_double_eq(el_reading_usec(&first, &last) * by_stat.cpus, 0);
     first.at_usec = last.at_usec + 1;
-    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 0);
+    ck_assert_double_eq(el_reading_usec(&first, &last) * by_stat.cpus, 0);
 }

@@ -6,7 +6,6 @@
 
 #include "engines/memory.h"
 #include "host/process.h"
-#include "host/files.h"
 #include "host/machine.h"
 
 #include "apr_strings.h"
