@@ -49,21 +49,21 @@ typedef struct {
     uint16_t fraction; /* of the next position, in 1/65536; 0 at the top, and with `step` */
 } el_control_state_t;
 
-/* What the interval showed. Zeros mean not known, except for `busy`. */
+/* Facts of the interval. Zeros mean not known, except for `busy`. */
 typedef struct {
     double busy;    /* share of the CPU that is ours to use, 0 … 1 */
     double seconds; /* the interval's length */
     double cpus;    /* CPUs' worth of time that are our 100 percent */
 } el_observation_t;
 
-/* What the controller remembers from one interval to the next; zeros at the beginning. */
+/* The controller's memory from one interval to the next; zeros at the beginning. */
 typedef struct {
     double error; /* mix: the load's distance, an interval ago, from the zone left alone */
-    double gain;  /* mix: the share of the full gain; below 0 where the load was too high */
+    double gain;  /* mix: the share of the full gain; below 0 if the load was too high */
     el_price_memory_t price; /* goals that set a price: what it is made of */
 } el_control_memory_t;
 
-/* Whether samples set a price, and do not move a position. */
+/* True if samples set a price, and do not move a position. */
 static inline bool el_control_is_priced(const el_control_config_t *config)
 {
     return config->mode != EL_CONTROL_OFF && config->goal.kind != EL_GOAL_CPU;
@@ -118,7 +118,7 @@ double el_control_price(const el_control_config_t *config, const el_control_memo
 
 /*
  * The time of the update after one that was due at `due` and is made at `now`: one interval after
- * it was due, so that late ticks do not add up, or one interval from now where that has passed
+ * it was due, so that late ticks do not add up, or one interval from now if that has passed
  * already.
  */
 uint64_t el_control_schedule(uint64_t due, uint64_t now, uint64_t interval);

@@ -82,7 +82,7 @@ typedef struct {
     bool bypass;
     bool may_be_cached; /* an encoding may be there already, which takes no CPU: no bypass yet */
     bool size_known;
-    uint64_t size;     /* of the body, where known; where not: the bytes seen so far */
+    uint64_t size;     /* of the body if known, otherwise the bytes seen so far */
     uint64_t min_size; /* smaller bodies stay as they are */
 } el_moment_t;
 
@@ -104,7 +104,7 @@ typedef struct {
  * needs Vary (RFC 9110 §12.5.5). With `stock_order` small bodies, environment variables and parts
  * of a body leave Vary alone, too.
  *
- * A client that refuses identity gets a coding where it takes one, however small the body.
+ * A client that refuses identity gets a coding if it takes one, however small the body.
  */
 el_decision_t el_decide(const el_facts_t *facts);
 
@@ -149,7 +149,7 @@ bool el_decide_is_bypassed(const el_facts_t *facts);
 
 typedef struct {
     int mss; /* payload of a segment, as the kernel gives it for the connection; <= 0: unknown */
-    size_t mtu;   /* the link's, used where mss is unknown or beyond EL_PACKET_MSS_MAX */
+    size_t mtu;   /* the link's, used if mss is unknown or beyond EL_PACKET_MSS_MAX */
     bool ipv6;    /* the connection's family, for the same case */
     bool tls;
     bool http2;
@@ -158,7 +158,7 @@ typedef struct {
 
 /*
  * The smallest body worth compressing: one byte more than fits into one segment together with the
- * response's header. 1 where the header alone fills it.
+ * response's header. 1 if the header alone fills it.
  */
 size_t el_packet_min_size(const el_packet_t *packet);
 
@@ -179,12 +179,6 @@ size_t el_packet_min_size(const el_packet_t *packet);
 #define EL_PADDING_MAX 4096
 
 #define EL_PADDING_FIELD "Elastic-Padding"
-
-/* The bytes of a header that the field takes at most, with its name and the end of its line. */
-static inline size_t el_padding_room(size_t most)
-{
-    return most > 0 ? sizeof(EL_PADDING_FIELD ": \r\n") - 1 + most : 0;
-}
 
 /* How many random bytes a padding of up to `most` bytes is made of. */
 #define EL_PADDING_RANDOM(most) (8 + ((most) + 3) / 4)

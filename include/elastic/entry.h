@@ -99,10 +99,10 @@ _Static_assert(sizeof(el_file_id_t) == 48, "numbers without gaps");
  * True if the next change of the file is certain to show in its numbers. `now_usec` is the clock's
  * time, in µs since 1970, at which they were read or before.
  *
- * Not where the file has changed within the last 40 seconds: clocks of file systems tick, some
+ * False if the file has changed within the last 40 seconds: clocks of file systems tick, some
  * every two seconds, and changes within a tick look the same; and what is written through a mapping
  * shows once only until the kernel writes the page back, which it does within 35 seconds. If it
- * never does, el_file_is_in_memory(), nothing is ever certain. Not where the time of the last
+ * never does, el_file_is_in_memory(), nothing is ever certain. False if the time of the last
  * change is a whole second: such a file system, an image that was made elsewhere for one, may not
  * keep it at all.
  */
@@ -264,7 +264,7 @@ typedef struct {
 /*
  * EL_PRECOMPRESSED_EMPTY, _CODING, _WINDOW or _SIZE where browsers would refuse the file, or get
  * another body from it; EL_PRECOMPRESSED_FAULTS_COUNT: nothing is known against it. Sizes are
- * judged only where they are certain: a zstd frame may say none, a br stream never does, and which
+ * judged only if they are certain: a zstd frame may say none, a br stream never does, and which
  * frames follow in a file that is not here to its end is not known.
  */
 el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file);

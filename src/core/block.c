@@ -149,7 +149,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     if (!block_begin(state, claim, &word)) {
         return false;
     }
-    /* Zeros where there is none to be read, which determines nothing. */
+    /* Zeros, which determine nothing, if there is none. */
     el_snapshot_read(state->last, &state->last_checksum, &sample, sizeof(sample));
     control = el_control_unpack(word);
     observed = (el_observation_t){

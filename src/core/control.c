@@ -83,7 +83,7 @@ bool el_control_upper(el_control_state_t state, uint32_t count)
 #define QUIET (1. / 6)
 
 /*
- * Where a move overshot, the next ones are half as large; where it did not, they grow back by this.
+ * If a move overshot, the next ones are half as large; otherwise they grow back by this.
  * Between two setups of which one costs many times the other, the loop would swing for ever. Noise
  * alone turns the error around as well: the least gain is one that a load which is gone is noticed
  * with, within some ten intervals.
@@ -104,7 +104,7 @@ static double control_mix(const el_control_config_t *config, double busy,
     double move = INTEGRAL * error + PROPORTIONAL * (error - memory->error);
     double gain = memory->gain == 0 ? 1 : fabs(memory->gain);
 
-    /* Back from where the load was off: the brake may stop a move, it never turns one around. */
+    /* The proportional term never reverses the direction. */
     if (move * error < 0 || error == 0) {
         move = 0;
     }
@@ -167,7 +167,7 @@ uint64_t el_control_schedule(uint64_t due, uint64_t now, uint64_t interval)
     return due + interval > now ? due + interval : now + interval;
 }
 
-/* Where things are, in bytes; numbers are little-endian. What is not named is 0. */
+/* Offsets in bytes; numbers are little-endian. The rest is 0. */
 enum {
     AT_MAGIC = 0,
     AT_VERSION = 8,   /* 32 bits */

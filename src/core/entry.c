@@ -98,30 +98,28 @@ static bool entry_all_zero(const uint8_t *bytes, size_t nbytes)
     return true;
 }
 
-/* The engine is a text of printable characters without spaces, and nothing but zeros behind. */
-static bool entry_is_head(const el_name_t *name, const uint8_t *head)
+bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, el_entry_t *entry)
 {
-    const uint8_t *engine = head + AT_ENGINE;
+    const uint8_t *engine = bytes + AT_ENGINE;
     size_t len = 0;
 
+    memset(entry, 0, sizeof(*entry));
+    if (nbytes <= EL_ENTRY_HEAD) {
+        return false;
+    }
+    /* The engine is a text of printable characters without spaces; the rest is zeros. */
     while (len < EL_ENTRY_ENGINE && engine[len] > ' ' && engine[len] < 0x7f) {
         len++;
     }
-    return memcmp(head + AT_MAGIC, magic, sizeof(magic)) == 0 && head[AT_CODING] > EL_IDENTITY
-           && head[AT_CODING] < EL_CODINGS && head[AT_CODING] == name->coding
-           && head[AT_LEVEL] < EL_COST_LEVELS
-           && (name->pinned == EL_NAME_ADAPTIVE || name->pinned == head[AT_LEVEL])
-           && entry_all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && len > 0
-           && len < EL_ENTRY_ENGINE
-           && entry_all_zero(engine + len, EL_ENTRY_ENGINE - len)
-           && entry_all_zero(head + AT_END, EL_ENTRY_HEAD - AT_END);
-}
-
-bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, el_entry_t *entry)
-{
-    memset(entry, 0, sizeof(*entry));
-    if (nbytes <= EL_ENTRY_HEAD || el_bytes_get(bytes + AT_NBYTES, 8) != nbytes - EL_ENTRY_HEAD
-        || !entry_is_head(name, bytes) || el_bytes_get(bytes + AT_IN, 8) == 0
+    if (len == 0 || len == EL_ENTRY_ENGINE || memcmp(bytes + AT_MAGIC, magic, sizeof(magic)) != 0
+        || bytes[AT_CODING] <= EL_IDENTITY || bytes[AT_CODING] >= EL_CODINGS
+        || bytes[AT_CODING] != name->coding || bytes[AT_LEVEL] >= EL_COST_LEVELS
+        || (name->pinned != EL_NAME_ADAPTIVE && name->pinned != bytes[AT_LEVEL])
+        || !entry_all_zero(bytes + AT_ZERO, AT_GAINED - AT_ZERO)
+        || !entry_all_zero(engine + len, EL_ENTRY_ENGINE - len)
+        || !entry_all_zero(bytes + AT_END, EL_ENTRY_HEAD - AT_END)
+        || el_bytes_get(bytes + AT_NBYTES, 8) != nbytes - EL_ENTRY_HEAD
+        || el_bytes_get(bytes + AT_IN, 8) == 0
         || el_bytes_get(bytes + AT_SUM, 8)
                != entry_sum_of(name, bytes, bytes + EL_ENTRY_HEAD, nbytes - EL_ENTRY_HEAD)) {
         return false;
@@ -266,11 +264,6 @@ el_sketch_key_t el_sketch_key(const char *host, const char *path)
     return (el_sketch_key_t){.host = sum, .path = entry_hash_of(path, sum ^ 1)};
 }
 
-static uint32_t entry_index_of(uint64_t key, unsigned row)
-{
-    return (uint32_t)(key >> row * 32) % EL_SKETCH_COUNTS;
-}
-
 static count_t entry_unpack(uint32_t word)
 {
     return (count_t){.hashed = word >> 16, .again = word & 0xffff};
@@ -282,8 +275,8 @@ static count_t entry_count_of(const el_sketch_t *sketch, uint64_t key)
     count_t best = {.hashed = UINT32_MAX};
 
     for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
-        count_t count = entry_unpack(atomic_load_explicit(&sketch->count[row][entry_index_of(key,
-                                                                                             row)],
+        uint32_t index = (uint32_t)(key >> row * 32) % EL_SKETCH_COUNTS;
+        count_t count = entry_unpack(atomic_load_explicit(&sketch->count[row][index],
                                                           memory_order_relaxed));
 
         best = count.hashed < best.hashed ? count : best;
@@ -291,21 +284,17 @@ static count_t entry_count_of(const el_sketch_t *sketch, uint64_t key)
     return best;
 }
 
-/* Evenly spread, whatever a site's rounds are. */
-static bool entry_is_sample(uint32_t turn, uint32_t every)
-{
-    return el_spread(turn) < UINT32_MAX / every;
-}
-
 bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn)
 {
     count_t path = entry_count_of(sketch, key.path), host;
+    uint32_t spread = el_spread(turn); /* evenly, whatever a site's rounds are */
 
     if (path.hashed >= KNOWN_PATH) {
-        return path.again * WORTH >= path.hashed || entry_is_sample(turn, SAMPLE);
+        return path.again * WORTH >= path.hashed || spread < UINT32_MAX / SAMPLE;
     }
     host = entry_count_of(sketch, key.host);
-    return host.hashed < KNOWN_HOST || host.again * WORTH >= host.hashed || entry_is_sample(turn, SAMPLE_NEW);
+    return host.hashed < KNOWN_HOST || host.again * WORTH >= host.hashed
+           || spread < UINT32_MAX / SAMPLE_NEW;
 }
 
 void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
@@ -314,7 +303,8 @@ void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
 
     for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-            _Atomic uint32_t *word = &sketch->count[row][entry_index_of(keys[i], row)];
+            uint32_t index = (uint32_t)(keys[i] >> row * 32) % EL_SKETCH_COUNTS;
+            _Atomic uint32_t *word = &sketch->count[row][index];
             uint32_t before = atomic_load_explicit(word, memory_order_relaxed);
             count_t count = entry_unpack(before);
 
@@ -438,33 +428,25 @@ void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint3
     el_snapshot_write(least->words, &least->checksum, item, sizeof(*item));
 }
 
-/* The slot that counts most and was not taken; and its word. */
-static el_popular_slot_t *entry_most_of(el_popular_t *popular, uint64_t era, uint64_t *asked)
-{
-    el_popular_slot_t *most = NULL;
-    uint64_t best = EL_POPULAR_LEAST - 1;
-
-    for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
-        uint64_t word = atomic_load_explicit(&popular->slot[i].asked, memory_order_relaxed);
-        uint64_t now = entry_faded(word, era);
-
-        if (!(now & TAKEN_MASK) && (now & COUNT_MASK) > best) {
-            best = now & COUNT_MASK;
-            most = &popular->slot[i];
-            *asked = word;
-        }
-    }
-    return most;
-}
-
 bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item)
 {
     uint64_t era = now / EL_POPULAR_HALF;
 
     for (int i = 0; i < TRIES; i++) {
-        uint64_t asked;
-        el_popular_slot_t *slot = entry_most_of(popular, era, &asked);
+        uint64_t best = EL_POPULAR_LEAST - 1, asked = 0;
+        el_popular_slot_t *slot = NULL;
 
+        /* The slot that counts most and was not taken. */
+        for (int s = 0; s < EL_POPULAR_SETS * EL_POPULAR_WAYS; s++) {
+            uint64_t word = atomic_load_explicit(&popular->slot[s].asked, memory_order_relaxed);
+            uint64_t faded = entry_faded(word, era);
+
+            if (!(faded & TAKEN_MASK) && (faded & COUNT_MASK) > best) {
+                best = faded & COUNT_MASK;
+                slot = &popular->slot[s];
+                asked = word;
+            }
+        }
         if (!slot) {
             return false;
         }
@@ -562,7 +544,7 @@ static el_precompressed_fault_t entry_zstd_head(zstd_walk_t *walk, bool *checksu
     return GOOD;
 }
 
-/* A frame behind its magic, to its end where that is at hand. */
+/* A frame behind its magic, to its end if that is at hand. */
 static el_precompressed_fault_t entry_zstd_frame(zstd_walk_t *walk)
 {
     bool checksum = false;

@@ -500,13 +500,19 @@ static bool http_find_item(const char *field, char mark, text_t *item)
 }
 
 /* Base64 (RFC 4648 §4). Bits behind the last byte must be 0: equal bytes have one spelling. */
-static bool http_decode(text_t text, uint8_t *bytes, size_t nbytes)
+bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
 {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     unsigned held = 0, held_bits = 0;
     size_t n = 0;
+    text_t text;
 
+    /* With its padding it has four characters for each three bytes that have begun. */
+    if (!http_find_item(field, ':', &text)
+        || (size_t)(text.end - text.at) != (nbytes + 2) / 3 * 4) {
+        return false;
+    }
     for (; text.at < text.end && *text.at != '='; text.at++) {
         const char *found = *text.at ? strchr(alphabet, *text.at) : NULL;
 
@@ -525,15 +531,6 @@ static bool http_decode(text_t text, uint8_t *bytes, size_t nbytes)
         text.at++;
     }
     return text.at == text.end && n == nbytes && held == 0;
-}
-
-bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
-{
-    text_t text;
-
-    /* With its padding base64 has four characters for each three bytes that have begun. */
-    return http_find_item(field, ':', &text) && (size_t)(text.end - text.at) == (nbytes + 2) / 3 * 4
-           && http_decode(text, bytes, nbytes);
 }
 
 static bool http_is_printable(char c)

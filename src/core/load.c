@@ -29,7 +29,7 @@ static bool load_add(uint64_t *sum, uint64_t number)
 }
 
 /*
- * Reads the columns behind the label. False where the row is not usable: too few columns, a
+ * Reads the columns behind the label. False if the row is not usable: too few columns, a
  * number that is none, or a row that was cut within the columns that count. Half a row would look
  * like a CPU whose counters fell, and rose again with the next sample.
  */
@@ -63,7 +63,7 @@ static bool load_read_ticks(row_t *row, el_cpu_ticks_t *ticks)
     return true;
 }
 
-/* What the rows read so far had. */
+/* Facts of the rows read so far. */
 typedef struct {
     bool numbered; /* a cpuN row, be it usable or not */
     bool total;    /* a usable `cpu` row */
@@ -127,7 +127,7 @@ static bool load_is_in(const el_cpuset_t *set, unsigned cpu)
     return (set->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
 }
 
-/* A sum over many CPUs can pass 64 bits where the text is nonsense; a double loses precision. */
+/* A sum over many CPUs can pass 64 bits if the text is nonsense; a double loses precision. */
 static double load_moved(uint64_t before, uint64_t after)
 {
     return after > before ? (double)(after - before) : 0.0;
@@ -287,7 +287,7 @@ static bool load_is_text(part_t part, const char *text)
     return load_length(part) == len && memcmp(part.at, text, len) == 0;
 }
 
-/* Takes what comes before `separator`, or all that is left; false where nothing is. */
+/* Takes what comes before `separator`, or all that is left; false if nothing is. */
 static bool load_take(part_t *rest, char separator, part_t *part)
 {
     const char *found;
@@ -302,7 +302,7 @@ static bool load_take(part_t *rest, char separator, part_t *part)
     return true;
 }
 
-/* Whether the list `names`, separated by commas, has `name`. */
+/* True if the list `names`, separated by commas, has `name`. */
 static bool load_lists(part_t names, const char *name)
 {
     part_t one;
@@ -371,7 +371,7 @@ static bool load_is_octal(char c)
     return c >= '0' && c <= '7';
 }
 
-/* Copies; in mountinfo blanks and backslashes are written as `\040`. False where it is too long. */
+/* Copies; in mountinfo blanks and backslashes are written as `\040`. False if it is too long. */
 static bool load_append(char *to, size_t size, size_t *len, part_t part, bool escaped)
 {
     while (part.at < part.end) {
@@ -392,7 +392,7 @@ static bool load_append(char *to, size_t size, size_t *len, part_t part, bool es
     return true;
 }
 
-/* What of `path` is below `root`; nothing where it is not, or leads out by `..`. */
+/* The part of `path` below `root`; empty if it is not below, or leads out by `..`. */
 static part_t load_below(part_t path, part_t root)
 {
     part_t none = {path.end, path.end};

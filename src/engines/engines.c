@@ -341,27 +341,6 @@ static el_dictionary_t *engines_make(const el_engine_t *engine, int level,
     return dictionary;
 }
 
-/* Puts what was made in place of what was reserved; another thread may have made the same. */
-static el_dictionary_t *engines_keep(el_dictionary_t *made, size_t reserved)
-{
-    el_dictionary_t *same;
-
-    pthread_mutex_lock(&lock);
-    kept -= reserved;
-    same = made ? engines_take(made->engine, made->level, made->hash) : NULL;
-    if (made && !same) {
-        atomic_store(&made->users, 1);
-        made->next = table;
-        table = made;
-        kept += made->account.nbytes;
-    }
-    pthread_mutex_unlock(&lock);
-    if (same) {
-        engines_discard(made);
-    }
-    return same ? same : made;
-}
-
 el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
                                     const uint8_t hash[EL_DICTIONARY_HASH])
 {
@@ -387,12 +366,30 @@ el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
 
 /* NULL if memory is short, or the limit. */
 static el_dictionary_t *engines_prepare(const el_engine_t *engine, int level,
-                                           const el_dictionary_bytes_t *bytes)
+                                        const el_dictionary_bytes_t *bytes)
 {
     size_t most = sizeof(el_dictionary_t) + engine->prepared_nbytes(bytes->nbytes, level);
+    el_dictionary_t *made, *same;
 
-    return engines_reserve(most) ? engines_keep(engines_make(engine, level, bytes),
-                                                      most) : NULL;
+    if (!engines_reserve(most)) {
+        return NULL;
+    }
+    made = engines_make(engine, level, bytes);
+    pthread_mutex_lock(&lock);
+    kept -= most;
+    /* Another thread may have made the same. */
+    same = made ? engines_take(engine, level, bytes->hash) : NULL;
+    if (made && !same) {
+        atomic_store(&made->users, 1);
+        made->next = table;
+        table = made;
+        kept += made->account.nbytes;
+    }
+    pthread_mutex_unlock(&lock);
+    if (same) {
+        engines_discard(made);
+    }
+    return same ? same : made;
 }
 
 el_dictionary_t *el_dictionary_prepare(el_coding_t coding, int level,

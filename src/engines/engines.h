@@ -32,7 +32,7 @@ el_step_t el_engine_encode(el_context_t *context, el_span_t *span);
 
 /*
  * The engines of this build with the versions of their libraries, "zlib 1.2.13, brotli 1.0.9", in
- * `text` of `size` bytes, cut where it is too small. Returns `text`.
+ * `text` of `size` bytes, cut if it is too small. Returns `text`.
  */
 const char *el_engine_list(char *text, size_t size);
 
@@ -40,7 +40,7 @@ const char *el_engine_list(char *text, size_t size);
 const el_decoder_t *el_decoder_for(el_coding_t coding);
 
 /*
- * The engine that takes the least CPU for `wanted`, whose level is the user's; `whole` where the
+ * The engine that takes the least CPU for `wanted`, whose level is the user's; `whole` if the
  * body will be encoded by one call of el_engine_encode(), with its length as size_hint. The engine
  * makes no more bytes than the library that the level is named after, within 1 %, as measured on
  * documents and scripts. docs/internals/engines.md has the measurement.
@@ -67,8 +67,8 @@ uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbyt
  * and the table of those that this process keeps. A dictionary is prepared for one coding, and by
  * libraries that need it so for one level, and never changes.
  *
- * What is kept has a limit: of what no body uses, the longest unused goes first. Any thread;
- * el_dictionary_release() may be called from a signal handler, too.
+ * The table has a limit: of the dictionaries that no body uses, the longest unused goes first. Any
+ * thread; el_dictionary_release() may be called from a signal handler, too.
  */
 
 /*
@@ -79,7 +79,7 @@ uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbyt
 
 /*
  * The dictionary whose SHA-256 is `hash`, prepared for `coding` at `level`, or for another level,
- * where there is no reason yet to prepare it for this one, too; NULL if it is to be prepared. It
+ * if there is no reason yet to prepare it for this one, too; NULL if it is to be prepared. It
  * stays until the caller releases it.
  */
 el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,

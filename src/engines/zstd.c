@@ -208,7 +208,7 @@ static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
         return EL_STEP_MORE;
     }
     for (;;) {
-        /* Not where the body may end with the block: its end would need a block of its own. */
+        /* Not if the body may end with the block: its end would need a block of its own. */
         bool ends_block = blocks->left < span->in_nbytes;
         ZSTD_EndDirective directive = ends_block ? ZSTD_e_flush : operation[op];
         ZSTD_inBuffer in = {span->in, ends_block ? (size_t)blocks->left : span->in_nbytes, 0};
@@ -290,31 +290,11 @@ const el_engine_t el_engine_zstd = {
 #define DCZ_LEVEL_MAX 9
 
 /*
- * RFC 9842 §5: a decoder has 8 MB for the window, or a quarter more than the dictionary where that
+ * RFC 9842 §5: a decoder has 8 MB for the window, or a quarter more than the dictionary if that
  * is more, up to 128 MB.
  */
 #define DCZ_WINDOW_BITS 23
 #define DCZ_WINDOW_BITS_MAX 27
-
-/*
- * The dictionary can be pointed to as long as no more than a window of the body has gone by. So the
- * window is as large as the body; of unknown length, such a body is taken to be about as long as
- * the dictionary.
- */
-static int zstd_dcz_window_bits(uint64_t size_hint, uint64_t dictionary)
-{
-    uint64_t wanted = size_hint ? size_hint : dictionary;
-    int most = DCZ_WINDOW_BITS;
-    int bits = size_hint ? WINDOW_BITS_MIN : WINDOW_BITS_STREAM;
-
-    while (most < DCZ_WINDOW_BITS_MAX && UINT64_C(2) << most <= dictionary + dictionary / 4) {
-        most++;
-    }
-    while (bits < most && UINT64_C(1) << bits < wanted) {
-        bits++;
-    }
-    return bits;
-}
 
 /*
  * The tables follow from the level and the dictionary's length. The library's are for the body,
@@ -355,7 +335,7 @@ static void zstd_dcz_discard(el_dictionary_t *dictionary)
 
 /*
  * As raw content, whatever it begins with: the library would take its own dictionaries for such. In
- * memory that was made before: up to 1.5.4 the library does not notice where it gets none itself.
+ * memory that was made before: up to 1.5.4 the library does not notice if it gets none itself.
  */
 static bool zstd_dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
 {
@@ -387,9 +367,21 @@ static bool zstd_dcz_reset(el_context_t *base, const el_setup_t *setup)
     zstd_context_t *context = (zstd_context_t *)base;
     ZSTD_CCtx *encoder = context->encoder;
     unsigned long long size = setup->size_hint ? setup->size_hint : ZSTD_CONTENTSIZE_UNKNOWN;
-    int window = zstd_dcz_window_bits(setup->size_hint, setup->dictionary->nbytes);
     const dcz_prepared_t *prepared = setup->dictionary->prepared;
+    uint64_t dictionary = setup->dictionary->nbytes;
+    uint64_t wanted = setup->size_hint ? setup->size_hint : dictionary;
+    int window = setup->size_hint ? WINDOW_BITS_MIN : WINDOW_BITS_STREAM, most = DCZ_WINDOW_BITS;
 
+    /*
+     * The dictionary can be pointed to until a window of the body has gone by. So the window is as
+     * large as the body; of unknown length, that is taken to be about as long as the dictionary.
+     */
+    while (most < DCZ_WINDOW_BITS_MAX && UINT64_C(2) << most <= dictionary + dictionary / 4) {
+        most++;
+    }
+    while (window < most && UINT64_C(1) << window < wanted) {
+        window++;
+    }
     context->head = el_head_of(EL_DCZ, setup);
     context->blocks = zstd_blocks_of(setup->size_hint, DCZ_ONE_BLOCK, DCZ_BLOCK_FIRST, DCZ_AT_ONCE);
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))

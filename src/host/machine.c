@@ -98,7 +98,7 @@ static void machine_read_affinity(el_machine_t *machine)
     CPU_FREE(set);
 }
 
-/* Leaves of the mask what is in the group's cpuset too; all of it where that would be nothing. */
+/* Narrows the mask to the group's cpuset, unless that leaves no CPU. */
 static void machine_narrow_mask(el_machine_t *machine, const char *folder, const char *name)
 {
     size_t len = machine_read_in(machine, folder, name);
@@ -226,21 +226,10 @@ static void machine_look_at_version_2(el_machine_t *machine)
     }
 }
 
-/* A file of /proc: what a container's host puts in its place need not keep the clock's time. */
-static bool machine_is_the_kernels(const char *path)
-{
-#ifdef PROC_SUPER_MAGIC
-    struct statfs system;
-
-    return statfs(path, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
-#else
-    (void)path;
-    return false;
-#endif
-}
-
 static void machine_look(el_machine_t *machine, uint64_t now_usec)
 {
+    struct statfs system;
+
     memset(&machine->facts, 0, sizeof(machine->facts));
     memset(machine->path, 0, sizeof(machine->path));
     machine->looked_usec = now_usec;
@@ -253,8 +242,11 @@ static void machine_look(el_machine_t *machine, uint64_t now_usec)
     snprintf(machine->path[EL_MACHINE_STAT], EL_CGROUP_PATH, "%s%s",
              machine->proc_stat != NULL ? machine->proc_stat : machine->root,
              machine->proc_stat != NULL ? "" : "/proc/stat");
-    machine->facts.tick_usec = machine_is_the_kernels(machine->path[EL_MACHINE_STAT])
-                                   ? 1e6 / (double)sysconf(_SC_CLK_TCK) : 0;
+    /* A file that a container's host puts in place of /proc need not keep the clock's time. */
+    if (statfs(machine->path[EL_MACHINE_STAT], &system) == 0
+        && system.f_type == PROC_SUPER_MAGIC) {
+        machine->facts.tick_usec = 1e6 / (double)sysconf(_SC_CLK_TCK);
+    }
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
     machine->signals = el_load_signals(machine->kind, &machine->facts);
     el_load_signals_text(machine->kind, &machine->facts, machine->signals_text,

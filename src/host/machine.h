@@ -52,7 +52,7 @@ typedef struct {
 
 /*
  * Looks at the machine whose files are under `root` ("" for this one), at `now_usec` of the
- * monotonic clock, and choices by `kind`. `proc_stat` is read in place of `root`/proc/stat where it
+ * monotonic clock, and chooses by `kind`. `proc_stat` is read in place of `root`/proc/stat if it
  * is not NULL. The strings must live as long as `machine`. Never fails: what is not found does not
  * count.
  */
@@ -66,7 +66,7 @@ void el_machine_keep(el_machine_t *machine);
 void el_machine_close(el_machine_t *machine);
 
 /*
- * Looks again where the last look is 10 s old, and no file is kept: limits and affinity change
+ * Looks again if the last look is 10 s old, and no file is kept: limits and affinity change
  * while a server runs. True if `signals_text` became another.
  */
 bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec);
@@ -115,7 +115,7 @@ bool el_file_is_in_memory(int descriptor);
 /* The position file is read by whoever follows it, and written by elasticd. */
 
 /*
- * Reads the file at `path`, or from the descriptor `kept` where that is not -1, at `now_usec`. A
+ * Reads the file at `path`, or from the descriptor `kept` if that is not -1, at `now_usec`. A
  * file that cannot be opened or read is SHORT, and errno says why; otherwise errno is 0. What is
  * not a regular file is FOREIGN. A position whose writer is gone without a word, as its lock shows,
  * is STOPPED at once.

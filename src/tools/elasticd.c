@@ -85,20 +85,6 @@ static bool elasticd_read_number(const char *text, double least, double most, do
     return true;
 }
 
-static bool elasticd_read_whole(const char *text, long least, long most, long *number)
-{
-    char *end;
-    long value;
-
-    errno = 0;
-    value = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || value < least || value > most) {
-        return false;
-    }
-    *number = value;
-    return true;
-}
-
 static bool elasticd_read_text(const row_t *row, const char *text, options_t *options)
 {
     FIELD(const char *) = text;
@@ -179,26 +165,25 @@ static bool elasticd_read_start(const row_t *row, const char *text, options_t *o
     return elasticd_read_number(text, 0, TOP_MAX, &FIELD(double));
 }
 
-static bool elasticd_read_top(const row_t *row, const char *text, options_t *options)
+/* The whole number of --nice or --top. */
+static bool elasticd_read_whole(const row_t *row, const char *text, options_t *options)
 {
-    long number;
+    bool nice = row->letter == 'n';
+    char *end;
+    long value;
 
-    if (!elasticd_read_whole(text, 1, TOP_MAX, &number)) {
+    errno = 0;
+    value = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < (nice ? -20 : 1)
+        || value > (nice ? 19 : TOP_MAX)) {
         return false;
     }
-    FIELD(unsigned) = (unsigned)number;
-    return true;
-}
-
-static bool elasticd_read_nice(const row_t *row, const char *text, options_t *options)
-{
-    long number;
-
-    if (!elasticd_read_whole(text, -20, 19, &number)) {
-        return false;
+    if (nice) {
+        options->nice = (int)value;
+        options->nice_given = true;
+    } else {
+        options->control.top = (unsigned)value;
     }
-    FIELD(int) = (int)number;
-    options->nice_given = true;
     return true;
 }
 
@@ -222,7 +207,7 @@ static const row_t rows[] = {
      elasticd_read_percent, AT(control.bypass), PERCENTAGE},
     {'c', "control", "MODE", "step or mix (mix)", elasticd_read_mode, AT(control.mode),
      "step or mix"},
-    {'t', "top", "N", "setups above the floor, 1 to 1000 (8)", elasticd_read_top, AT(control.top),
+    {'t', "top", "N", "setups above the floor, 1 to 1000 (8)", elasticd_read_whole, AT(control.top),
      "a number of 1 to 1000"},
     {'s', "start", "N", "position to begin with, 0 to top (five eighths of top)",
      elasticd_read_start, AT(start), "a position of 0 to --top"},
@@ -231,7 +216,7 @@ static const row_t rows[] = {
     {0, "proc-stat", "PATH", "read in place of /proc/stat; implies --load stat",
      elasticd_read_proc_stat, AT(proc_stat), NULL},
     {0, "root", "PATH", "read the kernel's files below PATH", elasticd_read_text, AT(root), NULL},
-    {'n', "nice", "N", "priority of the process, -20 to 19 (-5)", elasticd_read_nice, AT(nice),
+    {'n', "nice", "N", "priority of the process, -20 to 19 (-5)", elasticd_read_whole, AT(nice),
      "a number of -20 to 19"},
     {0, "show", NULL, "print what the position file says, and end", elasticd_read_flag,
      AT(show), NULL},
@@ -420,21 +405,6 @@ static bool elasticd_publish(bool stopped)
     return good;
 }
 
-static void elasticd_note_sampling(bool good, const char *path)
-{
-    if (good != self.sampling_failed) {
-        return;
-    }
-    self.sampling_failed = !good;
-    if (good) {
-        elasticd_say(LOG_NOTICE, "the CPU load can be read from %s again, sampling resumes", path);
-    } else {
-        elasticd_say(LOG_WARNING,
-                     "the CPU load cannot be read from %s%s%s; nothing is published until it "
-                     "can", path, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
-    }
-}
-
 /* Samples, controls and publishes. If there is no load to go by, the file becomes stale. */
 static void elasticd_tick(uint64_t now)
 {
@@ -442,13 +412,21 @@ static void elasticd_tick(uint64_t now)
     el_reading_t *after = &self.readings[1 - self.newest];
     el_observation_t observed = {0};
     const char *path = "";
-    bool good;
+    bool good, log; /* said once */
 
     if (el_machine_refresh(&self.machine, now)) {
         elasticd_say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
     }
     good = el_machine_read(&self.machine, now, after, &path);
-    elasticd_note_sampling(good, path);
+    log = good == self.sampling_failed;
+    self.sampling_failed = !good;
+    if (log && good) {
+        elasticd_say(LOG_NOTICE, "the CPU load can be read from %s again, sampling resumes", path);
+    } else if (log) {
+        elasticd_say(LOG_WARNING,
+                     "the CPU load cannot be read from %s%s%s; nothing is published until it "
+                     "can", path, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+    }
     if (!good) {
         return;
     }
