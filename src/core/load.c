@@ -513,10 +513,11 @@ bool el_cgroup_usage(unsigned version, const char *text, size_t len, uint64_t *u
     uint64_t nsec;
 
     if (version == 1) {
-        bool good = load_only_number(text, len, &nsec);
-
-        *usec = good ? nsec / 1000 : *usec;
-        return good;
+        if (!load_only_number(text, len, &nsec)) {
+            return false;
+        }
+        *usec = nsec / 1000;
+        return true;
     }
     while (load_take(&rest, '\n', &line)) {
         if (load_length(line) > key_len && memcmp(line.at, key, key_len) == 0) {
