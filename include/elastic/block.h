@@ -14,8 +14,6 @@
 #include "elastic/entry.h"
 #include "elastic/load.h"
 #include "elastic/lockfree.h"
-#include "elastic/position.h"
-#include "elastic/precompressed.h"
 #include "elastic/dictionary.h"
 
 /*
@@ -92,14 +90,11 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
                     uint64_t *claim);
 
 /*
- * Counts a response that begins at `now` and will be encoded. True for one caller where they have
+ * Counts a response that begins at `now` and will be encoded. True for one caller if they have
  * become so many that the load will be another one, and prices follow the load: the next sample is
  * now due at `now`, or a tenth of a second after the last one. Any thread.
  */
 bool el_state_arrival(el_state_t *state, uint64_t now);
-
-/* When the next sample is due, µs of the monotonic clock; any thread. */
-uint64_t el_state_due(const el_state_t *state);
 
 /*
  * Takes the winner's sample: computes the load against the last reading, keeps this one as the
@@ -112,7 +107,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
 
 /*
  * Takes what another process has published in place of a sample: its load, and its position on the
- * ladder of `config`. Nothing changes where the claim has run out. A sample that comes after it
+ * ladder of `config`. Nothing changes if the claim has run out. A sample that comes after it
  * begins anew.
  */
 void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_t *config,
@@ -150,7 +145,7 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
 /*
- * Raised where the meaning of a part changes. A part that grows, as by a new counter or reason,
+ * Raised when the meaning of a part changes. A part that grows, as by a new counter or reason,
  * shows in the size.
  */
 #define EL_BLOCK_VERSION 39

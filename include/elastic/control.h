@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stddef.h>
 
 typedef enum {
     EL_CONTROL_STEP, /* Proc. 1 */
@@ -48,21 +49,21 @@ typedef struct {
     uint16_t fraction; /* of the next position, in 1/65536; 0 at the top, and with `step` */
 } el_control_state_t;
 
-/* What the interval showed. Zeros mean not known, except for `busy`. */
+/* Facts of the interval. Zeros mean not known, except for `busy`. */
 typedef struct {
     double busy;    /* share of the CPU that is ours to use, 0 … 1 */
     double seconds; /* the interval's length */
     double cpus;    /* CPUs' worth of time that are our 100 percent */
 } el_observation_t;
 
-/* What the controller remembers from one interval to the next; zeros at the beginning. */
+/* The controller's memory from one interval to the next; zeros at the beginning. */
 typedef struct {
     double error; /* mix: the load's distance, an interval ago, from the zone left alone */
-    double gain;  /* mix: the share of the full gain; below 0 where the load was too high */
+    double gain;  /* mix: the share of the full gain; below 0 if the load was too high */
     el_price_memory_t price; /* goals that set a price: what it is made of */
 } el_control_memory_t;
 
-/* Whether samples set a price, and do not move a position. */
+/* True if samples set a price, and do not move a position. */
 static inline bool el_control_is_priced(const el_control_config_t *config)
 {
     return config->mode != EL_CONTROL_OFF && config->goal.kind != EL_GOAL_CPU;
@@ -91,17 +92,12 @@ uint64_t el_control_pack(el_control_state_t state);
 el_control_state_t el_control_unpack(uint64_t word);
 
 /*
- * The turn of the `count`th request of a process: over any stretch of requests spread evenly, with
- * no dice and nothing shared between processes. Neighbouring requests do not alternate in step, so
- * that a site whose requests alternate between large and small bodies is mixed as well.
+ * True if the `count`th request of a process takes the setup above `state.position` and not the one
+ * at it: over any stretch of requests spread evenly, with no dice and nothing shared between
+ * processes. Neighbouring requests do not alternate in step, so that a site whose requests
+ * alternate between large and small bodies is mixed as well.
  */
-uint16_t el_control_share(uint32_t count);
-
-/* Whether a request takes the setup above `state.position` and not the one at it, by its turn. */
-static inline bool el_control_upper(el_control_state_t state, uint16_t turn)
-{
-    return turn < state.fraction;
-}
+bool el_control_upper(el_control_state_t state, uint32_t count);
 
 /*
  * The state after an interval. `state` is first clamped to `config`. Bypass begins above
@@ -120,14 +116,76 @@ el_control_state_t el_control_next(const el_control_config_t *config,
  */
 double el_control_price(const el_control_config_t *config, const el_control_memory_t *memory);
 
-/* Whether the update set for `next_update` is due at `now` (any unit, one clock). */
-bool el_control_due(uint64_t next_update, uint64_t now);
-
 /*
  * The time of the update after one that was due at `due` and is made at `now`: one interval after
- * it was due, so that late ticks do not add up, or one interval from now where that has passed
+ * it was due, so that late ticks do not add up, or one interval from now if that has passed
  * already.
  */
 uint64_t el_control_schedule(uint64_t due, uint64_t now, uint64_t interval);
+
+/*
+ * The position file: what elasticd publishes, and what httpds and other programs of the machine
+ * read. Bytes <-> position. docs/internals/control.md has the layout for those who read it in other
+ * languages.
+ *
+ * The file is written in place, and a reader may get half of a write: a checksum shows it. It is
+ * read with pread(), never mapped: whoever truncated it would kill the reader.
+ *
+ * Pure; any thread.
+ */
+
+#define EL_POSITION_SIZE 64
+#define EL_POSITION_VERSION 1
+
+/* Without an update for so many intervals a position is stale. */
+#define EL_POSITION_INTERVALS 10
+
+/* No load was determined yet. */
+#define EL_POSITION_NO_LOAD UINT32_MAX
+
+typedef struct el_position {
+    el_control_state_t control;
+    uint64_t updated_usec;  /* of the monotonic clock, which all processes share; not 0 */
+    uint64_t samples;       /* that the writer has taken */
+    uint32_t interval_msec; /* between updates; not 0 */
+    uint32_t load_ppm;      /* the last sample's busy share, or EL_POSITION_NO_LOAD */
+    uint32_t pid;           /* of the writer */
+    bool stopped;           /* written last thing by a writer that ended */
+    bool locked;            /* while its writer lives, it holds a lock on the file */
+} el_position_t;
+
+/* X(identifier, text): what a file may be; the texts go behind its name in a log. */
+#define EL_POSITION_VERDICTS(X)                                                                    \
+    X(GOOD, "has the position")                                                                    \
+    X(SHORT, "is too short for a position file")                                                   \
+    X(FOREIGN, "is not a position file")                                                           \
+    X(VERSION_OTHER, "is of another version of elasticd")                                          \
+    X(DAMAGED, "is damaged")                                                                       \
+    X(STOPPED, "was left by an elasticd that has ended")                                           \
+    X(STALE, "has not been updated for too long")
+
+typedef enum {
+#define X(id, text) EL_POSITION_##id,
+    EL_POSITION_VERDICTS(X)
+#undef X
+    EL_POSITION_VERDICT_COUNT
+} el_position_verdict_t;
+
+/* Static text. */
+extern const char *const el_position_texts[EL_POSITION_VERDICT_COUNT];
+
+/* Writes `position` into the EL_POSITION_SIZE bytes at `bytes`. */
+void el_position_encode(const el_position_t *position, uint8_t *bytes);
+
+/*
+ * Reads the `len` bytes at `bytes` at `now_usec` of the monotonic clock. `position` is filled where
+ * the bytes are whole: GOOD, STOPPED and STALE. A time more than an interval ahead is stale too: it
+ * is of another boot.
+ */
+el_position_verdict_t el_position_decode(const uint8_t *bytes, size_t len, uint64_t now_usec,
+                                         el_position_t *position);
+
+/* The same share of the way from floor to ceiling on a ladder with another top. */
+el_control_state_t el_position_scale(el_control_state_t control, unsigned top);
 
 #endif

@@ -44,7 +44,7 @@ typedef enum {
 } el_precompressed_fault_t;
 
 /* For people; the precompressed file is its subject. */
-const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
+extern const char *const el_precompressed_fault_texts[EL_PRECOMPRESSED_FAULTS_COUNT];
 
 /*
  * X(identifier): the counters, beside one for each fault of a precompressed file, each fate of a
@@ -193,17 +193,17 @@ typedef struct {
     uint64_t sum;
 } el_tally_total_t;
 
-/* The coding of a series, and its engine. */
-const el_tally_series_info_t *el_tally_info(el_tally_series_t series);
+/* Of each series. */
+extern const el_tally_series_info_t el_tally_info[EL_TALLY_SERIES_COUNT];
 
 /* The series of `coding` by `engine`, or EL_TALLY_SERIES_COUNT if there is none. */
 el_tally_series_t el_tally_find(el_coding_t coding, const char *engine);
 
 /* The EL_TALLY_BOUNDS upper bounds of a kind, the lowest first. */
-const el_tally_bound_t *el_tally_bounds(el_tally_kind_t kind);
+extern const el_tally_bound_t el_tally_bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS];
 
 /* How many of the unit in which a kind is counted are one second or byte. */
-double el_tally_scale(el_tally_kind_t kind);
+extern const double el_tally_scale[EL_TALLY_KINDS];
 
 /* Counts `body`. */
 void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,

@@ -44,7 +44,7 @@ typedef enum {
 } el_dictionary_reason_t;
 
 /* The reason as one word. */
-const char *el_dictionary_note(el_dictionary_reason_t reason);
+extern const char *const el_dictionary_notes[EL_DICTIONARY_REASON_COUNT];
 
 /*
  * The patterns that say for which URLs a dictionary is (§2.1.1). Of the WHATWG's URL patterns these
@@ -97,7 +97,7 @@ size_t el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_ent
 
 /*
  * True if both are for the same requests of the same origin, but for when they end. The path makes
- * a difference only where the pattern is relative to it, and then only its directory does.
+ * a difference only if the pattern is relative to it, and then only its directory does.
  */
 bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b);
 

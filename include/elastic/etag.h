@@ -106,7 +106,7 @@ typedef struct {
     el_etag_t tag;
 } el_etag_state_t;
 
-/* The next tag in it; false at the end, and where it is no such field any more. */
+/* The next tag in it; false at the end, and if the rest is no such field. */
 bool el_etag_next_state(el_etag_state_t *state);
 
 #endif

@@ -98,7 +98,7 @@ size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_H
 #define EL_Q_ONE 2000
 
 /*
- * Identity's weight where the request names neither `identity` nor `*`: acceptable, but below every
+ * Identity's weight if the request names neither `identity` nor `*`: acceptable, but below every
  * coding that the request lists (RFC 9110 §12.5.3 gives it no weight; a listed coding is asked
  * for).
  */
@@ -158,7 +158,7 @@ bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern);
 /* True if `type` matches `pattern`. Letters match in any case. */
 bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *type);
 
-/* The patterns that are compressed where the configuration names none, and their number. */
+/* The patterns that are compressed if the configuration names none, and their number. */
 extern const el_mediatype_t el_mediatype_defaults[];
 extern const size_t el_mediatype_defaults_count;
 

@@ -50,11 +50,11 @@ typedef struct {
 } el_load_sample_t;
 
 /*
- * Reads the `len` bytes at `text` into `sample`. False where no usable row was found, and `sample`
+ * Reads the `len` bytes at `text` into `sample`. False if no usable row was found, and `sample`
  * is then empty: text that is empty, truncated within its first rows, or something else.
  *
  * Rows need user, nice, system and idle (Linux 2.4 had no more); iowait, irq, softirq and steal are
- * 0 where absent; anything further is ignored. A row that the end of the text cuts within these
+ * 0 if absent; anything further is ignored. A row that the end of the text cuts within these
  * columns is not taken: half a row would look like a CPU whose counters fell.
  */
 bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample);
@@ -63,13 +63,11 @@ bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample);
  * The busy share, 0 … 1, between `before` and `after`, of the CPUs in `mask` (NULL: all) that are
  * in both samples; a CPU that came or went in between does not count.
  *
- * `ticks` is how many passed by the clock, for each CPU; 0 where that is not known, and the share
- * is then of the ticks counted, where a counter that ran backward (iowait does on a tickless
- * kernel) counts as unmoved. So it is where the ticks do not fit the clock, where a CPU's rest ran
- * backward (it was taken away and given back), and of a `cpu` row, which does not say of how many
- * CPUs there are.
+ * `ticks` passed by the clock, for each CPU; 0: not known. Then the share is of the ticks counted, as
+ * it is if they do not fit the clock, if a CPU was taken away and given back, and of a `cpu` row,
+ * which does not give the number of CPUs. A counter that ran backward counts as unmoved.
  *
- * False, and `busy` untouched, where no tick was counted or the samples have no CPU in common.
+ * False, and `busy` untouched, if no tick was counted or the samples have no CPU in common.
  */
 bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
                   const el_cpuset_t *mask, double ticks, double *busy);
@@ -80,7 +78,7 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
  * limit, the limit is its 100 percent, whatever the machine's idle CPUs say.
  */
 
-/* X(identifier, word): what ElasticLoad may say. */
+/* X(identifier, word of ElasticLoad) */
 #define EL_LOADS(X)                                                                                \
     X(AUTO, "auto")                                                                                \
     X(STAT, "stat")                                                                                \
@@ -94,25 +92,25 @@ typedef enum {
 } el_load_kind_t;
 
 /* The word for `kind`, static. */
-const char *el_load_kind_word(el_load_kind_t kind);
+extern const char *const el_load_words[EL_LOAD_KINDS];
 
-/* What there is to be read. */
+/* Facts of the machine. */
 typedef struct {
     unsigned cpus;     /* that we may run on, by affinity and cpuset; 0: not known */
     unsigned cgroups;  /* the version of the hierarchy that has the CPU time used; 0: none has */
     double limit;      /* CPUs' worth of time that the group may use; 0: it has no limit */
-    double tick_usec;  /* of /proc/stat, where that is the running kernel's own; 0: it may not be */
+    double tick_usec;  /* of /proc/stat, if that is the running kernel's own; 0: it may not be */
 } el_machine_facts_t;
 
 /* Which signal counts. */
 typedef struct {
     bool cgroup; /* the group's; otherwise /proc/stat */
     double cpus; /* CPUs' worth of time that are our 100 percent; 0: not known */
-    double tick_usec; /* of /proc/stat, where the clock gives how many passed; 0: it does not */
+    double tick_usec; /* of /proc/stat, if the clock gives how many passed; 0: it does not */
 } el_load_signals_t;
 
 /*
- * The signal for `kind` on a machine with these facts. `auto` is the control group where it has a
+ * The signal for `kind` on a machine with these facts. `auto` is the control group if it has a
  * limit below the CPUs that there are, otherwise /proc/stat. What was asked for and is not there is
  * replaced by /proc/stat.
  */
@@ -120,7 +118,7 @@ el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t 
 
 /*
  * Says in `text`, of `size` bytes, what was chosen and why: `cgroup (v2, limit of 0.50 CPUs)`.
- * It is cut where it does not fit.
+ * It is cut if it does not fit.
  */
 void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
                        size_t size);
@@ -136,19 +134,66 @@ typedef struct {
 /*
  * The load, 0 … 1, between two readings, by the same signal: of the CPUs in `mask` (NULL: all)
  * where /proc/stat counts. More time used than there is (a group's burst) is 1. False, and `busy`
- * untouched, where the readings have no such signal or no time passed between them.
+ * untouched, if the readings have no such signal or no time passed between them.
  */
 bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy);
 
-/* The time between two readings; 0 where it is not known. */
-double el_reading_seconds(const el_reading_t *before, const el_reading_t *after);
-
-/* The CPU time, µs, that was ours to use between two readings; 0 where it is not known. */
-double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
-                           const el_reading_t *after);
+/* The time between two readings, µs; 0 if it is not known. */
+double el_reading_usec(const el_reading_t *before, const el_reading_t *after);
 
 /* How many CPUs are in `set`. */
 unsigned el_cpuset_count(const el_cpuset_t *set);
+
+/*
+ * Control groups: the text of the kernel's files -> where a process's group is, how much CPU time
+ * it may use and has used. Both hierarchies: version 1, one for each controller, and version 2.
+ *
+ * Pure; any thread; no allocation. Texts need no terminating zero.
+ */
+
+/* The longest path that is followed, with its zero; the kernel's own limit. */
+#define EL_CGROUP_PATH 4096
+
+/* The text of a file. */
+typedef struct {
+    const char *at;
+    size_t len;
+} el_cgroup_text_t;
+
+/*
+ * Writes the folder of this process's group into the `size` bytes at `folder`, by the texts of
+ * /proc/self/cgroup and /proc/self/mountinfo: the mount point of the hierarchy, then the group
+ * below what is mounted there. `controller` is that of a version 1 hierarchy (`cpu`), or NULL for
+ * version 2. Returns the length of the mount point, at which folders of this process's ancestors
+ * end; 0 if there is no such hierarchy, or the path is too long.
+ *
+ * A group that is not below what is mounted (another namespace's path, or one with `..`) gives the
+ * mount point itself: which is a container's own group.
+ */
+size_t el_cgroup_folder(el_cgroup_text_t cgroup, el_cgroup_text_t mountinfo,
+                        const char *controller, char *folder, size_t size);
+
+/* Cuts the last part off `folder`; false if it is the mount point, `base` long, already. */
+bool el_cgroup_parent(char *folder, size_t base);
+
+/*
+ * cpu.max of version 2: `max 100000`, or quota and period. `cpus` gets quota ÷ period, the CPUs'
+ * worth of time that the group may use; 0: no limit. False if the text is neither.
+ */
+bool el_cgroup_max(const char *text, size_t len, double *cpus);
+
+/* cpu.cfs_quota_us (-1 for no limit) and cpu.cfs_period_us of version 1: likewise. */
+bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, size_t period_len,
+                     double *cpus);
+
+/*
+ * The CPU time used, µs: cpu.stat of `version` 2, or cpuacct.usage, nanoseconds, of version 1.
+ * False if the text has none.
+ */
+bool el_cgroup_usage(unsigned version, const char *text, size_t len, uint64_t *usec);
+
+/* A list of CPUs such as `0-3,8`, of cpuset.cpus.effective and its like. False if it is none. */
+bool el_cgroup_cpus(const char *text, size_t len, el_cpuset_t *cpus);
 
 #endif

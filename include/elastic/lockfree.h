@@ -26,14 +26,11 @@ void el_snapshot_write(_Atomic uint64_t *words, _Atomic uint64_t *checksum, cons
                        size_t nbytes);
 
 /*
- * Copies `nbytes` to `data`. False if they are not what one writer wrote, or where nothing was
+ * Copies `nbytes` to `data`. False if they are not what one writer wrote, or if nothing was
  * written since the memory was zeroed or cleared; `data` is then zeros.
  */
 bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *checksum, void *data,
                       size_t nbytes);
-
-/* Leaves nothing to be read. */
-void el_snapshot_clear(_Atomic uint64_t *checksum);
 
 /*
  * The memory of bodies in flight, of all processes of a server together: a sum, and the share of

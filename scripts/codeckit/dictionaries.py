@@ -47,7 +47,7 @@ def field(content):
 
 
 def dcz_window(size, dictionary):
-    """As dcz_window_bits() of src/engines/zstd.c."""
+    """As zstd_dcz_reset() of src/engines/zstd.c."""
     most = DCZ_WINDOW
     while most < DCZ_WINDOW_MOST and 2 << most <= dictionary + dictionary // 4:
         most += 1

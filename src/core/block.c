@@ -27,26 +27,6 @@ static uint64_t block_next_word(uint64_t word, el_control_state_t control)
  */
 #define SOON 4
 
-/* The generation stays: children of the old one may still run and must not pass for new ones. */
-static void block_reset_state(el_state_t *state, el_control_state_t control, uint64_t now)
-{
-    uint64_t word;
-
-    /* First, so that a claim made before has run out. */
-    atomic_store(&state->next_sample, now);
-    word = atomic_load(&state->position);
-    while (!atomic_compare_exchange_weak(&state->position, &word, block_next_word(word, control))) {
-    }
-    atomic_store(&state->load_ppm, EL_STATE_NO_LOAD);
-    atomic_store(&state->price, EL_STATE_NO_PRICE);
-    atomic_store(&state->surge, 0);
-    atomic_store(&state->samples, 0);
-    atomic_store(&state->steps, 0);
-    atomic_store(&state->sampling_failed, 0);
-    atomic_store(&state->source, EL_SOURCE_UNKNOWN);
-    el_snapshot_clear(&state->last_checksum);
-}
-
 el_control_state_t el_state_control(const el_state_t *state)
 {
     return el_control_unpack(atomic_load(&state->position));
@@ -79,7 +59,7 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
     uint32_t soon = atomic_load(&state->soon);
 
     /* Read after `due`: an adoption in between has changed next_sample, and the swap fails. */
-    if (atomic_load(&state->generation) != generation || !el_control_due(due, now)) {
+    if (atomic_load(&state->generation) != generation || now < due) {
         return false;
     }
     *claim = el_control_schedule(due, now, soon > 0 && interval > SLOT ? SLOT : interval);
@@ -111,11 +91,6 @@ bool el_state_arrival(el_state_t *state, uint64_t now)
     atomic_store(&state->soon, SOON);
     due = atomic_load(&state->next_sample);
     return due > soonest && atomic_compare_exchange_strong(&state->next_sample, &due, soonest);
-}
-
-uint64_t el_state_due(const el_state_t *state)
-{
-    return atomic_load(&state->next_sample);
 }
 
 /*
@@ -150,7 +125,7 @@ static bool block_move(el_state_t *state, uint64_t word, el_control_state_t next
 static bool block_read_busy(const el_sample_t *last, uint64_t improved_nsec,
                             const el_state_inputs_t *inputs, double *busy)
 {
-    double capacity = el_reading_capacity(inputs->signals, &last->reading, inputs->reading);
+    double capacity = el_reading_usec(&last->reading, inputs->reading) * inputs->signals->cpus;
     double improving = (double)(improved_nsec - last->improved_nsec) / 1000;
 
     if (!el_reading_busy(inputs->signals, inputs->mask, &last->reading, inputs->reading, busy)) {
@@ -174,11 +149,11 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     if (!block_begin(state, claim, &word)) {
         return false;
     }
-    /* Zeros where there is none to be read, which determines nothing. */
+    /* Zeros, which determine nothing, if there is none. */
     el_snapshot_read(state->last, &state->last_checksum, &sample, sizeof(sample));
     control = el_control_unpack(word);
     observed = (el_observation_t){
-        .seconds = el_reading_seconds(&sample.reading, inputs->reading),
+        .seconds = el_reading_usec(&sample.reading, inputs->reading) / 1e6,
         .cpus = inputs->signals->cpus,
     };
     determined = block_read_busy(&sample, improved_nsec, inputs, &observed.busy);
@@ -222,7 +197,7 @@ void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_
         return;
     }
     /* The memory of the own controller would be of long ago. */
-    el_snapshot_clear(&state->last_checksum);
+    atomic_store(&state->last_checksum, 0);
     atomic_store(&state->price, EL_STATE_NO_PRICE);
     atomic_store(&state->surge, 0);
     if (position->load_ppm != EL_POSITION_NO_LOAD) {
@@ -292,10 +267,28 @@ static void block_clear(void *part, size_t nbytes)
 /* A part that is words alone. */
 #define CLEAR(part) block_clear(&(part), sizeof(part))
 
-/* The places of virtual hosts stay whose they are, and what bodies hold is still held. */
+/*
+ * The generation stays: children of the old one may still run and must not pass for new ones. The
+ * places of virtual hosts stay whose they are, and what bodies hold is still held.
+ */
 void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
 {
-    block_reset_state(&block->state, control, now);
+    el_state_t *state = &block->state;
+    uint64_t word;
+
+    /* First, so that a claim made before has run out. */
+    atomic_store(&state->next_sample, now);
+    word = atomic_load(&state->position);
+    while (!atomic_compare_exchange_weak(&state->position, &word, block_next_word(word, control))) {
+    }
+    atomic_store(&state->load_ppm, EL_STATE_NO_LOAD);
+    atomic_store(&state->price, EL_STATE_NO_PRICE);
+    atomic_store(&state->surge, 0);
+    atomic_store(&state->samples, 0);
+    atomic_store(&state->steps, 0);
+    atomic_store(&state->sampling_failed, 0);
+    atomic_store(&state->source, EL_SOURCE_UNKNOWN);
+    atomic_store(&state->last_checksum, 0);
     CLEAR(block->history); /* Before the counters, which are no less than what it took from them. */
     atomic_store(&block->counters.started, now);
     atomic_store(&block->counters.cpu_usec, 0);

@@ -60,33 +60,9 @@ el_control_state_t el_control_unpack(uint64_t word)
     };
 }
 
-uint16_t el_control_share(uint32_t count)
+bool el_control_upper(el_control_state_t state, uint32_t count)
 {
-    return (uint16_t)(el_spread(count) >> 16);
-}
-
-/* Ends a bypass only where the same load would not begin it again, however low its threshold. */
-static bool control_bypass_ends(const el_control_config_t *config, double busy)
-{
-    return busy < config->low + (config->high - config->low) / 2 && busy <= config->bypass;
-}
-
-static bool control_at_floor(el_control_state_t state)
-{
-    return state.position == 0 && state.fraction == 0;
-}
-
-/* Proc. 1; el_control_at() keeps it between floor and ceiling. */
-static double control_step(const el_control_config_t *config, double busy, el_control_state_t state)
-{
-    double position = state.position;
-
-    if (busy > config->high) {
-        position--;
-    } else if (busy < config->low) {
-        position++;
-    }
-    return position;
+    return el_spread(count) >> 16 < state.fraction;
 }
 
 /*
@@ -107,34 +83,13 @@ static double control_step(const el_control_config_t *config, double busy, el_co
 #define QUIET (1. / 6)
 
 /*
- * Where a move overshot, the next ones are half as large; where it did not, they grow back by this.
+ * If a move overshot, the next ones are half as large; otherwise they grow back by this.
  * Between two setups of which one costs many times the other, the loop would swing for ever. Noise
  * alone turns the error around as well: the least gain is one that a load which is gone is noticed
  * with, within some ten intervals.
  */
 #define RECOVERY 1.25
 #define GAIN_LEAST (1. / 16)
-
-/* The part of `error` that is outside of ±`quiet`. */
-static double control_outside(double error, double quiet)
-{
-    return error > quiet ? error - quiet : error < -quiet ? error + quiet : 0;
-}
-
-/*
- * The share of the full gain for an error, with the error's sign. `last` is the one of the last
- * error; 0 where there was none yet.
- */
-static double control_next_gain(double last, double error)
-{
-    double gain = last == 0 ? 1 : fabs(last);
-
-    if (error == 0) {
-        return last;
-    }
-    gain = last * error < 0 ? fmax(GAIN_LEAST, gain / 2) : fmin(1, gain * RECOVERY);
-    return copysign(gain, error);
-}
 
 /*
  * System-B, in the form that adds to the position: the position is its own integral, so that at a
@@ -144,15 +99,21 @@ static double control_mix(const el_control_config_t *config, double busy,
                           el_control_memory_t *memory, el_control_state_t state)
 {
     double middle = (config->low + config->high) / 2;
-    double error = control_outside(middle - busy, QUIET * (config->high - config->low));
+    double quiet = QUIET * (config->high - config->low);
+    double error = copysign(fmax(0, fabs(middle - busy) - quiet), middle - busy);
     double move = INTEGRAL * error + PROPORTIONAL * (error - memory->error);
+    double gain = memory->gain == 0 ? 1 : fabs(memory->gain);
 
-    /* Back from where the load was off: the brake may stop a move, it never turns one around. */
+    /* The proportional term never reverses the direction. */
     if (move * error < 0 || error == 0) {
         move = 0;
     }
     memory->error = error;
-    memory->gain = control_next_gain(memory->gain, error);
+    /* Its sign is that of the last error. */
+    if (error != 0) {
+        gain = memory->gain * error < 0 ? fmax(GAIN_LEAST, gain / 2) : fmin(1, gain * RECOVERY);
+        memory->gain = copysign(gain, error);
+    }
     move *= fabs(memory->gain);
     return fmin(config->top, fmax(0, el_control_position(state) + config->top * move));
 }
@@ -178,28 +139,137 @@ el_control_state_t el_control_next(const el_control_config_t *config,
         position = el_ladder_position(el_control_price(config, memory), config->top);
     }
     if (state.bypass) {
-        state.bypass = !control_bypass_ends(config, observed->busy);
+        /* It ends only if the same load would not begin it again, however low its threshold. */
+        state.bypass = observed->busy >= config->low + (config->high - config->low) / 2
+                       || observed->busy > config->bypass;
         *memory = (el_control_memory_t){.price = memory->price};
         return state;
     }
-    if (observed->busy > config->bypass && control_at_floor(state)) {
+    if (observed->busy > config->bypass && state.position == 0 && state.fraction == 0) {
         state.bypass = true;
         return state;
     }
-    if (!priced) {
-        position = config->mode == EL_CONTROL_MIX ? control_mix(config, observed->busy, memory,
-                                                                state)
-                                                  : control_step(config, observed->busy, state);
+    if (!priced && config->mode == EL_CONTROL_MIX) {
+        position = control_mix(config, observed->busy, memory, state);
+    } else if (!priced) {
+        position = state.position;
+        if (observed->busy > config->high) {
+            position--;
+        } else if (observed->busy < config->low) {
+            position++;
+        }
     }
     return el_control_at(state, position);
-}
-
-bool el_control_due(uint64_t next_update, uint64_t now)
-{
-    return now >= next_update;
 }
 
 uint64_t el_control_schedule(uint64_t due, uint64_t now, uint64_t interval)
 {
     return due + interval > now ? due + interval : now + interval;
+}
+
+/* Offsets in bytes; numbers are little-endian. The rest is 0. */
+enum {
+    AT_MAGIC = 0,
+    AT_VERSION = 8,   /* 32 bits */
+    AT_INTERVAL = 12, /* 32 */
+    AT_UPDATED = 16,  /* 64 */
+    AT_CONTROL = 24,  /* 64: as in the shared block */
+    AT_LOAD = 32,     /* 32 */
+    AT_FLAGS = 36,    /* 32 */
+    AT_SAMPLES = 40,  /* 64 */
+    AT_PID = 48,      /* 32 */
+    AT_CHECKSUM = 60  /* 32: of all before */
+};
+
+#define FLAG_STOPPED 1u
+#define FLAG_LOCKED 2u
+
+static const char magic[8] = "elastic";
+
+const char *const el_position_texts[EL_POSITION_VERDICT_COUNT] = {
+#define X(id, text) text,
+    EL_POSITION_VERDICTS(X)
+#undef X
+};
+
+/*
+ * CRC-32 as in gzip, ZIP and PNG (RFC 1952 §8): every language has it. Bit by bit, since 60 bytes
+ * are not worth a table.
+ */
+static uint32_t control_checksum(const uint8_t *bytes, size_t len)
+{
+    uint32_t crc = 0xffffffffu;
+
+    while (len-- > 0) {
+        crc ^= *bytes++;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+        }
+    }
+    return ~crc;
+}
+
+void el_position_encode(const el_position_t *position, uint8_t *bytes)
+{
+    memset(bytes, 0, EL_POSITION_SIZE);
+    memcpy(bytes + AT_MAGIC, magic, sizeof(magic));
+    el_bytes_put(bytes + AT_VERSION, 4, EL_POSITION_VERSION);
+    el_bytes_put(bytes + AT_INTERVAL, 4, position->interval_msec);
+    el_bytes_put(bytes + AT_UPDATED, 8, position->updated_usec);
+    el_bytes_put(bytes + AT_CONTROL, 8, el_control_pack(position->control));
+    el_bytes_put(bytes + AT_LOAD, 4, position->load_ppm);
+    el_bytes_put(bytes + AT_FLAGS, 4, (position->stopped ? FLAG_STOPPED : 0)
+                                          | (position->locked ? FLAG_LOCKED : 0));
+    el_bytes_put(bytes + AT_SAMPLES, 8, position->samples);
+    el_bytes_put(bytes + AT_PID, 4, position->pid);
+    el_bytes_put(bytes + AT_CHECKSUM, 4, control_checksum(bytes, AT_CHECKSUM));
+}
+
+el_position_verdict_t el_position_decode(const uint8_t *bytes, size_t len, uint64_t now_usec,
+                                         el_position_t *position)
+{
+    el_position_t got;
+    uint64_t interval;
+    bool stale;
+
+    if (len < EL_POSITION_SIZE) {
+        return EL_POSITION_SHORT;
+    }
+    if (memcmp(bytes + AT_MAGIC, magic, sizeof(magic)) != 0) {
+        return EL_POSITION_FOREIGN;
+    }
+    if (el_bytes_get(bytes + AT_VERSION, 4) != EL_POSITION_VERSION) {
+        return EL_POSITION_VERSION_OTHER;
+    }
+    got = (el_position_t){
+        .control = el_control_unpack(el_bytes_get(bytes + AT_CONTROL, 8)),
+        .updated_usec = el_bytes_get(bytes + AT_UPDATED, 8),
+        .samples = el_bytes_get(bytes + AT_SAMPLES, 8),
+        .interval_msec = (uint32_t)el_bytes_get(bytes + AT_INTERVAL, 4),
+        .load_ppm = (uint32_t)el_bytes_get(bytes + AT_LOAD, 4),
+        .pid = (uint32_t)el_bytes_get(bytes + AT_PID, 4),
+        .stopped = (el_bytes_get(bytes + AT_FLAGS, 4) & FLAG_STOPPED) != 0,
+        .locked = (el_bytes_get(bytes + AT_FLAGS, 4) & FLAG_LOCKED) != 0,
+    };
+    if (el_bytes_get(bytes + AT_CHECKSUM, 4) != control_checksum(bytes, AT_CHECKSUM)
+        || got.interval_msec == 0 || got.updated_usec == 0
+        || got.control.position > got.control.top
+        || (got.control.position == got.control.top && got.control.fraction != 0)) {
+        return EL_POSITION_DAMAGED;
+    }
+    *position = got;
+    /* Ahead of now by more than an interval: clocks of two boots. */
+    interval = (uint64_t)got.interval_msec * 1000;
+    stale = got.updated_usec > now_usec
+                ? got.updated_usec - now_usec > interval
+                : now_usec - got.updated_usec > EL_POSITION_INTERVALS * interval;
+    return got.stopped ? EL_POSITION_STOPPED : stale ? EL_POSITION_STALE : EL_POSITION_GOOD;
+}
+
+el_control_state_t el_position_scale(el_control_state_t control, unsigned top)
+{
+    double share = control.top > 0 ? el_control_position(control) / control.top : 1;
+
+    control.top = top;
+    return el_control_at(control, share * top);
 }

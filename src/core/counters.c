@@ -1,21 +1,15 @@
 #include "elastic/counters.h"
 
 #include "bytes.h"
-#include "text.h"
 
 #include <math.h>
 #include <string.h>
 
-const char *el_precompressed_fault_text(el_precompressed_fault_t fault)
-{
-    static const char *const texts[] = {
+const char *const el_precompressed_fault_texts[EL_PRECOMPRESSED_FAULTS_COUNT] = {
 #define X(id, note, text) [EL_PRECOMPRESSED_##id] = text,
-        EL_PRECOMPRESSED_FAULTS(X)
+    EL_PRECOMPRESSED_FAULTS(X)
 #undef X
-    };
-
-    return texts[fault];
-}
+};
 
 static uint64_t counters_get(const _Atomic uint64_t *counter)
 {
@@ -45,7 +39,7 @@ uint64_t el_counters_cpu_usec(el_counters_t *counters)
     return now > highest ? now : highest;
 }
 
-static const el_tally_series_info_t series_info[EL_TALLY_SERIES_COUNT] = {
+const el_tally_series_info_t el_tally_info[EL_TALLY_SERIES_COUNT] = {
 #define X(id, coding, engine, encoded) {coding, engine, encoded},
     EL_TALLY_SERIES(X)
 #undef X
@@ -56,7 +50,7 @@ static const el_tally_series_info_t series_info[EL_TALLY_SERIES_COUNT] = {
  * decades; sizes by octaves where pages are, in steps of 16 above. A class costs a line of each
  * coding, for each scrape.
  */
-static const el_tally_bound_t bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS] = {
+const el_tally_bound_t el_tally_bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS] = {
     [EL_TALLY_TIME] = {
         {10000, "1e-05"}, {30000, "3e-05"}, {100000, "0.0001"}, {300000, "0.0003"},
         {1000000, "0.001"}, {3000000, "0.003"}, {10000000, "0.01"}, {30000000, "0.03"},
@@ -69,31 +63,18 @@ static const el_tally_bound_t bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS] = {
     },
 };
 
-const el_tally_series_info_t *el_tally_info(el_tally_series_t series)
-{
-    return &series_info[series];
-}
+const double el_tally_scale[EL_TALLY_KINDS] = {[EL_TALLY_TIME] = 1e9, [EL_TALLY_SIZE] = 1};
 
 el_tally_series_t el_tally_find(el_coding_t coding, const char *engine)
 {
     int series = 0;
 
     while (series < EL_TALLY_SERIES_COUNT
-           && (series_info[series].coding != coding || *series_info[series].engine != *engine
-               || strcmp(series_info[series].engine, engine) != 0)) {
+           && (el_tally_info[series].coding != coding || *el_tally_info[series].engine != *engine
+               || strcmp(el_tally_info[series].engine, engine) != 0)) {
         series++;
     }
     return (el_tally_series_t)series;
-}
-
-const el_tally_bound_t *el_tally_bounds(el_tally_kind_t kind)
-{
-    return bounds[kind];
-}
-
-double el_tally_scale(el_tally_kind_t kind)
-{
-    return kind == EL_TALLY_TIME ? 1e9 : 1;
 }
 
 /* Adds to a histogram. */
@@ -102,7 +83,7 @@ static void counters_classify(el_tally_stripe_t *stripe, el_coding_t coding, el_
 {
     size_t class = 0;
 
-    while (class < EL_TALLY_BOUNDS && value > bounds[kind][class].most) {
+    while (class < EL_TALLY_BOUNDS && value > el_tally_bounds[kind][class].most) {
         class++;
     }
     el_count_add(&stripe->count[coding][kind][class], 1);
@@ -113,13 +94,13 @@ void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
                   const el_tally_body_t *body)
 {
     el_tally_stripe_t *stripe = &tally->stripe[process % EL_COUNTER_STRIPES];
-    el_coding_t coding = series_info[series].coding;
+    el_coding_t coding = el_tally_info[series].coding;
 
     el_count_add(&stripe->made[series][EL_TALLY_RESPONSES], 1);
     el_count_add(&stripe->made[series][EL_TALLY_IN], body->in);
     el_count_add(&stripe->made[series][EL_TALLY_OUT], body->out);
     counters_classify(stripe, coding, EL_TALLY_SIZE, body->in);
-    if (series_info[series].encoded) {
+    if (el_tally_info[series].encoded) {
         counters_classify(stripe, coding, EL_TALLY_TIME, body->nsec);
     }
 }
@@ -139,7 +120,7 @@ uint64_t el_tally_encoded(const el_tally_t *tally)
     uint64_t total = 0;
 
     for (int series = 0; series < EL_TALLY_SERIES_COUNT; series++) {
-        total += series_info[series].encoded
+        total += el_tally_info[series].encoded
                      ? el_tally_made(tally, (el_tally_series_t)series, EL_TALLY_RESPONSES) : 0;
     }
     return total;

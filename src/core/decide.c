@@ -1,49 +1,10 @@
 #include "elastic/decide.h"
 
-static const struct {
-    const char *note;
-    const char *text;
-} reasons[EL_REASON_COUNT] = {
+const el_reason_info_t el_reasons[EL_REASON_COUNT] = {
 #define X(id, note, text) [EL_REASON_##id] = {note, text},
     EL_REASONS(X)
 #undef X
 };
-
-const char *el_reason_note(el_reason_t reason)
-{
-    return reasons[reason].note;
-}
-
-const char *el_reason_text(el_reason_t reason)
-{
-    return reasons[reason].text;
-}
-
-static bool decide_has_codings(const el_demand_t *demand)
-{
-    return demand->order_count + demand->env_removed > 0;
-}
-
-/* The reason of the resource or the server against any coding, whatever the client accepts. */
-static el_reason_t decide_rule_out_resource(const el_facts_t *facts)
-{
-    if (facts->resource.has_encoding) {
-        return EL_REASON_ENCODED;
-    }
-    if (!facts->resource.type_listed) {
-        return EL_REASON_TYPE;
-    }
-    if (facts->demand.env_refused) {
-        return EL_REASON_ENV;
-    }
-    if (facts->demand.tls_compressed) {
-        return EL_REASON_TLS_COMPRESSION;
-    }
-    if (facts->resource.no_transform) {
-        return EL_REASON_NO_TRANSFORM;
-    }
-    return EL_REASON_NONE;
-}
 
 static bool decide_must_encode(const el_demand_t *demand)
 {
@@ -82,21 +43,6 @@ static el_coding_t decide_choose(const el_demand_t *demand)
     return coding;
 }
 
-/*
- * Why the order has no coding for the client: the environment took all of it, or all that this
- * client asks for; otherwise it asks for nothing that is enabled.
- */
-static el_reason_t decide_why_no_coding(const el_demand_t *demand)
-{
-    static const el_coding_t all[] = {EL_GZIP, EL_BR, EL_ZSTD};
-    bool asks = el_accept_choose(&demand->accept, all, EL_CODINGS - 1) != EL_IDENTITY;
-
-    _Static_assert(sizeof(all) / sizeof(all[0]) == EL_CODINGS - 1, "every coding but identity");
-    return demand->env_removed > 0 && (asks || demand->order_count == 0)
-               ? EL_REASON_ENV
-               : EL_REASON_NOT_ACCEPTABLE;
-}
-
 bool el_decide_is_bypassed(const el_facts_t *facts)
 {
     return facts->moment.bypass && !decide_must_encode(&facts->demand);
@@ -106,14 +52,20 @@ bool el_decide_is_bypassed(const el_facts_t *facts)
 static el_decision_t decide_negotiate(const el_facts_t *facts)
 {
     const el_demand_t *demand = &facts->demand;
-    bool vary = decide_has_codings(demand);
+    bool vary = demand->order_count + demand->env_removed > 0;
     el_coding_t coding = decide_choose(demand);
 
     if (demand->range_requested) {
         return decide_refuse(EL_REASON_RANGE, vary);
     }
     if (coding == EL_IDENTITY) {
-        return decide_refuse(decide_why_no_coding(demand), vary);
+        static const el_coding_t all[] = {EL_GZIP, EL_BR, EL_ZSTD};
+        bool asks = el_accept_choose(&demand->accept, all, EL_CODINGS - 1) != EL_IDENTITY;
+
+        _Static_assert(sizeof(all) / sizeof(all[0]) == EL_CODINGS - 1, "all but identity");
+        /* The environment took every coding, or every one that this client asks for. */
+        return decide_refuse(demand->env_removed > 0 && (asks || demand->order_count == 0)
+                                 ? EL_REASON_ENV : EL_REASON_NOT_ACCEPTABLE, vary);
     }
     if (decide_is_small(facts)) {
         return decide_refuse(EL_REASON_SMALL, vary);
@@ -134,21 +86,33 @@ static el_decision_t decide_negotiate(const el_facts_t *facts)
 
 el_decision_t el_decide(const el_facts_t *facts)
 {
+    const el_demand_t *demand = &facts->demand;
     int status = facts->resource.status;
-    el_reason_t ruled_out;
+    el_reason_t ruled_out = EL_REASON_NONE;
     bool negotiable;
 
     if (!facts->resource.enabled) {
         return decide_refuse(EL_REASON_OFF, false);
     }
-    ruled_out = decide_rule_out_resource(facts);
+    /* The resource or the server is against any coding, whatever the client accepts. */
+    if (facts->resource.has_encoding) {
+        ruled_out = EL_REASON_ENCODED;
+    } else if (!facts->resource.type_listed) {
+        ruled_out = EL_REASON_TYPE;
+    } else if (demand->env_refused) {
+        ruled_out = EL_REASON_ENV;
+    } else if (demand->tls_compressed) {
+        ruled_out = EL_REASON_TLS_COMPRESSION;
+    } else if (facts->resource.no_transform) {
+        ruled_out = EL_REASON_NO_TRANSFORM;
+    }
     /* The stock modules step aside here before they touch Vary. */
     if (ruled_out == EL_REASON_NONE && facts->resource.stock_order) {
-        bool env = facts->demand.order_count == 0 && facts->demand.env_removed > 0;
+        bool env = demand->order_count == 0 && demand->env_removed > 0;
 
         ruled_out = decide_is_small(facts) ? EL_REASON_SMALL : env ? EL_REASON_ENV : EL_REASON_NONE;
     }
-    negotiable = ruled_out == EL_REASON_NONE && decide_has_codings(&facts->demand);
+    negotiable = ruled_out == EL_REASON_NONE && demand->order_count + demand->env_removed > 0;
 
     /* These have no body; a 304 has the header of the 200 that it stands for. */
     if (status < 200 || status == 204 || status == 205 || status == 304) {
@@ -162,4 +126,44 @@ el_decision_t el_decide(const el_facts_t *facts)
         return decide_refuse(ruled_out, false);
     }
     return decide_negotiate(facts);
+}
+
+size_t el_packet_min_size(const el_packet_t *packet)
+{
+    size_t overhead = packet->ipv6 ? EL_PACKET_OVERHEAD_IPV6 : EL_PACKET_OVERHEAD_IPV4;
+    bool known = packet->mss > 0 && packet->mss <= EL_PACKET_MSS_MAX;
+    size_t payload = packet->mtu > overhead ? packet->mtu - overhead : 0;
+    size_t used = packet->header + EL_PACKET_CORE_HEADER;
+
+    payload = known ? (size_t)packet->mss : payload;
+    used += packet->tls ? EL_PACKET_TLS_RECORD : 0;
+    used += packet->http2 ? EL_PACKET_H2_FRAMES : 0;
+    return payload > used ? payload - used + 1 : 1;
+}
+
+/* 32 random bits for each of the two draws. */
+#define DRAW 4
+
+/* 0 … `most`; by 32 bits, so that none of a few thousand is likelier by more than a millionth. */
+static size_t decide_draw(const uint8_t *random, size_t most)
+{
+    uint64_t bits = 0;
+
+    for (int i = 0; i < DRAW; i++) {
+        bits = bits << 8 | random[i];
+    }
+    return (size_t)(bits * (most + 1) >> 32);
+}
+
+size_t el_padding_make(const uint8_t *random, size_t most, char *text)
+{
+    static const char characters[] = {'X', 'Z', '&', '*'};
+    size_t len = decide_draw(random, most / 2) + decide_draw(random + DRAW, most - most / 2);
+
+    random += 2 * DRAW;
+    for (size_t i = 0; i < len; i++) {
+        text[i] = characters[random[i / 4] >> i % 4 * 2 & 3];
+    }
+    text[len] = '\0';
+    return len;
 }

@@ -2,43 +2,14 @@
 
 #include "bytes.h"
 #include "elastic/http.h"
-#include "text.h"
 
 #include <stdio.h>
 
-const char *el_dictionary_note(el_dictionary_reason_t reason)
-{
-    static const char *const notes[EL_DICTIONARY_REASON_COUNT] = {
+const char *const el_dictionary_notes[EL_DICTIONARY_REASON_COUNT] = {
 #define X(id, note, text) [EL_DICTIONARY_##id] = note,
-        EL_DICTIONARY_REASONS(X)
+    EL_DICTIONARY_REASONS(X)
 #undef X
-    };
-
-    return notes[reason];
-}
-
-/* The fault of the character at `at`; NULL: none. */
-static const char *dictionary_character_fault(const char *pattern, const char *at)
-{
-    bool is_mark = *at == '?';
-    char lower = el_text_lower(*at);
-
-    /* To browsers it is a modifier there, which says how often the `*` may be there. */
-    if ((is_mark || *at == '*') && at > pattern && at[-1] == '*') {
-        return "neither * nor ? may come right behind a *";
-    }
-    if (is_mark && memchr(pattern, '?', (size_t)(at - pattern))) {
-        return "there may be one ?, which begins the query";
-    }
-    if (strchr("{}()\\:+#", *at)) {
-        return "it may have no { } ( ) : + # and no backslash";
-    }
-    /* The others are those that browsers leave as they are in a path and a query. */
-    return is_mark || *at == '*' || (lower >= 'a' && lower <= 'z') || el_text_is_digit(*at)
-                   || strchr("-._~!$&;,=@/%[]", *at)
-               ? NULL
-               : "in a URL this character is escaped";
-}
+};
 
 /* Browsers take `.` and `..` out of paths, and out of patterns also right before a `*`. */
 static bool dictionary_has_dot_segment(const char *pattern)
@@ -59,8 +30,6 @@ static bool dictionary_has_dot_segment(const char *pattern)
 
 const char *el_dictionary_pattern_fault(const char *pattern)
 {
-    const char *fault = NULL;
-
     if (*pattern == '\0' || *pattern == '?') {
         return *pattern ? "it has no path" : "it is empty";
     }
@@ -73,10 +42,27 @@ const char *el_dictionary_pattern_fault(const char *pattern)
     if (dictionary_has_dot_segment(pattern)) {
         return "browsers take the segments . and .. out of URLs";
     }
-    for (const char *at = pattern; *at && !fault; at++) {
-        fault = dictionary_character_fault(pattern, at);
+    for (const char *at = pattern; *at; at++) {
+        bool is_mark = *at == '?';
+        char lower = el_text_lower(*at);
+
+        /* To browsers it is a modifier there, which says how often the `*` may be there. */
+        if ((is_mark || *at == '*') && at > pattern && at[-1] == '*') {
+            return "neither * nor ? may come right behind a *";
+        }
+        if (is_mark && memchr(pattern, '?', (size_t)(at - pattern))) {
+            return "there may be one ?, which begins the query";
+        }
+        if (strchr("{}()\\:+#", *at)) {
+            return "it may have no { } ( ) : + # and no backslash";
+        }
+        /* The others are those that browsers leave as they are in a path and a query. */
+        if (!is_mark && *at != '*' && (lower < 'a' || lower > 'z') && !el_text_is_digit(*at)
+            && !strchr("-._~!$&;,=@/%[]", *at)) {
+            return "in a URL this character is escaped";
+        }
     }
-    return fault;
+    return NULL;
 }
 
 /* A part of a URL or of a pattern. */
@@ -84,11 +70,6 @@ typedef struct {
     const char *at;
     const char *end;
 } part_t;
-
-static part_t dictionary_path_of(const char *url)
-{
-    return (part_t){url, url + strcspn(url, "?")};
-}
 
 /*
  * Only the last `*` ever takes more: what one before it took is as little as can be, and leaves the
@@ -126,7 +107,8 @@ static size_t dictionary_directory(const char *path)
 
 bool el_dictionary_pattern_match(const char *pattern, const char *path, const char *target)
 {
-    part_t text = dictionary_path_of(target);
+    part_t text = {target, target + strcspn(target, "?")};
+    part_t wanted = {pattern, pattern + strcspn(pattern, "?")};
     const char *query = strchr(pattern, '?');
 
     if (*pattern != '/') {
@@ -140,7 +122,7 @@ bool el_dictionary_pattern_match(const char *pattern, const char *path, const ch
         }
         text.at += len;
     }
-    if (!dictionary_matches(dictionary_path_of(pattern), text)) {
+    if (!dictionary_matches(wanted, text)) {
         return false;
     }
     text.at = text.end + (*text.end == '?');
@@ -348,12 +330,6 @@ typedef struct {
     uint32_t weight; /* as of now */
 } entry_t;
 
-/* `now` in seconds, as the words have it. */
-static uint16_t dictionary_stamp_of(uint32_t now)
-{
-    return (uint16_t)(now / STAMP_UNIT);
-}
-
 static entry_t dictionary_unpack(uint64_t word, uint16_t now)
 {
     uint16_t age = (uint16_t)(now - (word >> STAMP_SHIFT));
@@ -405,7 +381,7 @@ uint32_t el_ratio_key(const char *origin, unsigned kind, const char *text)
 
 void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t out, uint32_t now)
 {
-    uint16_t stamp = dictionary_stamp_of(now);
+    uint16_t stamp = (uint16_t)(now / STAMP_UNIT);
     _Atomic uint64_t *word;
     uint64_t before, after;
     int64_t ratio, mean;
@@ -437,7 +413,7 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t ou
 
 uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, uint32_t now)
 {
-    uint16_t stamp = dictionary_stamp_of(now);
+    uint16_t stamp = (uint16_t)(now / STAMP_UNIT);
     unsigned way = dictionary_way_of(ratios, key, stamp);
     const _Atomic uint64_t *word = &ratios->word[key % EL_RATIO_PLACES][way];
     entry_t e = dictionary_unpack(atomic_load_explicit(word, memory_order_relaxed), stamp);

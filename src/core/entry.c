@@ -98,30 +98,28 @@ static bool entry_all_zero(const uint8_t *bytes, size_t nbytes)
     return true;
 }
 
-/* The engine is a text of printable characters without spaces, and nothing but zeros behind. */
-static bool entry_is_head(const el_name_t *name, const uint8_t *head)
+bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, el_entry_t *entry)
 {
-    const uint8_t *engine = head + AT_ENGINE;
+    const uint8_t *engine = bytes + AT_ENGINE;
     size_t len = 0;
 
+    memset(entry, 0, sizeof(*entry));
+    if (nbytes <= EL_ENTRY_HEAD) {
+        return false;
+    }
+    /* The engine is a text of printable characters without spaces; the rest is zeros. */
     while (len < EL_ENTRY_ENGINE && engine[len] > ' ' && engine[len] < 0x7f) {
         len++;
     }
-    return memcmp(head + AT_MAGIC, magic, sizeof(magic)) == 0 && head[AT_CODING] > EL_IDENTITY
-           && head[AT_CODING] < EL_CODINGS && head[AT_CODING] == name->coding
-           && head[AT_LEVEL] < EL_COST_LEVELS
-           && (name->pinned == EL_NAME_ADAPTIVE || name->pinned == head[AT_LEVEL])
-           && entry_all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && len > 0
-           && len < EL_ENTRY_ENGINE
-           && entry_all_zero(engine + len, EL_ENTRY_ENGINE - len)
-           && entry_all_zero(head + AT_END, EL_ENTRY_HEAD - AT_END);
-}
-
-bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, el_entry_t *entry)
-{
-    memset(entry, 0, sizeof(*entry));
-    if (nbytes <= EL_ENTRY_HEAD || el_bytes_get(bytes + AT_NBYTES, 8) != nbytes - EL_ENTRY_HEAD
-        || !entry_is_head(name, bytes) || el_bytes_get(bytes + AT_IN, 8) == 0
+    if (len == 0 || len == EL_ENTRY_ENGINE || memcmp(bytes + AT_MAGIC, magic, sizeof(magic)) != 0
+        || bytes[AT_CODING] <= EL_IDENTITY || bytes[AT_CODING] >= EL_CODINGS
+        || bytes[AT_CODING] != name->coding || bytes[AT_LEVEL] >= EL_COST_LEVELS
+        || (name->pinned != EL_NAME_ADAPTIVE && name->pinned != bytes[AT_LEVEL])
+        || !entry_all_zero(bytes + AT_ZERO, AT_GAINED - AT_ZERO)
+        || !entry_all_zero(engine + len, EL_ENTRY_ENGINE - len)
+        || !entry_all_zero(bytes + AT_END, EL_ENTRY_HEAD - AT_END)
+        || el_bytes_get(bytes + AT_NBYTES, 8) != nbytes - EL_ENTRY_HEAD
+        || el_bytes_get(bytes + AT_IN, 8) == 0
         || el_bytes_get(bytes + AT_SUM, 8)
                != entry_sum_of(name, bytes, bytes + EL_ENTRY_HEAD, nbytes - EL_ENTRY_HEAD)) {
         return false;
@@ -266,11 +264,6 @@ el_sketch_key_t el_sketch_key(const char *host, const char *path)
     return (el_sketch_key_t){.host = sum, .path = entry_hash_of(path, sum ^ 1)};
 }
 
-static uint32_t entry_index_of(uint64_t key, unsigned row)
-{
-    return (uint32_t)(key >> row * 32) % EL_SKETCH_COUNTS;
-}
-
 static count_t entry_unpack(uint32_t word)
 {
     return (count_t){.hashed = word >> 16, .again = word & 0xffff};
@@ -282,8 +275,8 @@ static count_t entry_count_of(const el_sketch_t *sketch, uint64_t key)
     count_t best = {.hashed = UINT32_MAX};
 
     for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
-        count_t count = entry_unpack(atomic_load_explicit(&sketch->count[row][entry_index_of(key,
-                                                                                             row)],
+        uint32_t index = (uint32_t)(key >> row * 32) % EL_SKETCH_COUNTS;
+        count_t count = entry_unpack(atomic_load_explicit(&sketch->count[row][index],
                                                           memory_order_relaxed));
 
         best = count.hashed < best.hashed ? count : best;
@@ -291,42 +284,17 @@ static count_t entry_count_of(const el_sketch_t *sketch, uint64_t key)
     return best;
 }
 
-static bool entry_is_worth(count_t count)
-{
-    return count.again * WORTH >= count.hashed;
-}
-
-/* Evenly spread, whatever a site's rounds are. */
-static bool entry_is_sample(uint32_t turn, uint32_t every)
-{
-    return el_spread(turn) < UINT32_MAX / every;
-}
-
 bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn)
 {
     count_t path = entry_count_of(sketch, key.path), host;
+    uint32_t spread = el_spread(turn); /* evenly, whatever a site's rounds are */
 
     if (path.hashed >= KNOWN_PATH) {
-        return entry_is_worth(path) || entry_is_sample(turn, SAMPLE);
+        return path.again * WORTH >= path.hashed || spread < UINT32_MAX / SAMPLE;
     }
     host = entry_count_of(sketch, key.host);
-    return host.hashed < KNOWN_HOST || entry_is_worth(host) || entry_is_sample(turn, SAMPLE_NEW);
-}
-
-static void entry_learn(_Atomic uint32_t *word, bool again)
-{
-    uint32_t before = atomic_load_explicit(word, memory_order_relaxed);
-    count_t count = entry_unpack(before);
-
-    count.hashed++;
-    count.again += again;
-    if (count.hashed >= FULL) {
-        count.hashed /= 2;
-        count.again /= 2;
-    }
-    /* If another thread was faster, one lesson is lost. */
-    atomic_compare_exchange_strong_explicit(word, &before, count.hashed << 16 | count.again,
-                                            memory_order_relaxed, memory_order_relaxed);
+    return host.hashed < KNOWN_HOST || host.again * WORTH >= host.hashed
+           || spread < UINT32_MAX / SAMPLE_NEW;
 }
 
 void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
@@ -335,7 +303,20 @@ void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
 
     for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-            entry_learn(&sketch->count[row][entry_index_of(keys[i], row)], again);
+            uint32_t index = (uint32_t)(keys[i] >> row * 32) % EL_SKETCH_COUNTS;
+            _Atomic uint32_t *word = &sketch->count[row][index];
+            uint32_t before = atomic_load_explicit(word, memory_order_relaxed);
+            count_t count = entry_unpack(before);
+
+            count.hashed++;
+            count.again += again;
+            if (count.hashed >= FULL) {
+                count.hashed /= 2;
+                count.again /= 2;
+            }
+            /* If another thread was faster, one lesson is lost. */
+            atomic_compare_exchange_strong_explicit(word, &before, count.hashed << 16 | count.again,
+                                                    memory_order_relaxed, memory_order_relaxed);
         }
     }
     if (!atomic_load_explicit(&sketch->taught, memory_order_relaxed)) {
@@ -386,11 +367,6 @@ static uint64_t entry_key_of(const el_popular_item_t *item)
     return key ? key : 1;
 }
 
-static uint64_t entry_era_of(uint32_t now)
-{
-    return now / EL_POPULAR_HALF;
-}
-
 /* `asked` as it is in `era`; 0, also taken by nobody, if nothing is left of it. */
 static uint64_t entry_faded(uint64_t asked, uint64_t era)
 {
@@ -424,7 +400,7 @@ static void entry_count(el_popular_slot_t *slot, uint64_t era, int add)
 
 void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now)
 {
-    uint64_t key = entry_key_of(item), era = entry_era_of(now);
+    uint64_t key = entry_key_of(item), era = now / EL_POPULAR_HALF;
     el_popular_slot_t *set = &popular->slot[key % EL_POPULAR_SETS * EL_POPULAR_WAYS];
     el_popular_slot_t *least = NULL;
     uint64_t fewest = UINT64_MAX;
@@ -452,33 +428,25 @@ void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint3
     el_snapshot_write(least->words, &least->checksum, item, sizeof(*item));
 }
 
-/* The slot that counts most and was not taken; and its word. */
-static el_popular_slot_t *entry_most_of(el_popular_t *popular, uint64_t era, uint64_t *asked)
-{
-    el_popular_slot_t *most = NULL;
-    uint64_t best = EL_POPULAR_LEAST - 1;
-
-    for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
-        uint64_t word = atomic_load_explicit(&popular->slot[i].asked, memory_order_relaxed);
-        uint64_t now = entry_faded(word, era);
-
-        if (!(now & TAKEN_MASK) && (now & COUNT_MASK) > best) {
-            best = now & COUNT_MASK;
-            most = &popular->slot[i];
-            *asked = word;
-        }
-    }
-    return most;
-}
-
 bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item)
 {
-    uint64_t era = entry_era_of(now);
+    uint64_t era = now / EL_POPULAR_HALF;
 
     for (int i = 0; i < TRIES; i++) {
-        uint64_t asked;
-        el_popular_slot_t *slot = entry_most_of(popular, era, &asked);
+        uint64_t best = EL_POPULAR_LEAST - 1, asked = 0;
+        el_popular_slot_t *slot = NULL;
 
+        /* The slot that counts most and was not taken. */
+        for (int s = 0; s < EL_POPULAR_SETS * EL_POPULAR_WAYS; s++) {
+            uint64_t word = atomic_load_explicit(&popular->slot[s].asked, memory_order_relaxed);
+            uint64_t faded = entry_faded(word, era);
+
+            if (!(faded & TAKEN_MASK) && (faded & COUNT_MASK) > best) {
+                best = faded & COUNT_MASK;
+                slot = &popular->slot[s];
+                asked = word;
+            }
+        }
         if (!slot) {
             return false;
         }
@@ -490,4 +458,229 @@ bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *ite
         }
     }
     return false;
+}
+
+/* --- precompressed files */
+
+#define GOOD EL_PRECOMPRESSED_FAULTS_COUNT
+
+#define GZIP_HEAD 10
+#define GZIP_TAIL 8
+/* With the shortest deflate stream, that of an empty body. */
+#define GZIP_LEAST (GZIP_HEAD + 2 + GZIP_TAIL)
+
+/* --- zstd (RFC 8878 §3.1) */
+
+#define ZSTD_MAGIC UINT32_C(0xfd2fb528)
+#define ZSTD_SKIPPABLE UINT32_C(0x184d2a50) /* and the 15 that follow */
+
+/* A walk along the frames of a file. */
+typedef struct {
+    const el_precompressed_t *file;
+    uint64_t at;
+    bool open;     /* the bytes at hand end before the file does */
+    bool unsized;  /* a frame did not say its size */
+    uint64_t body; /* bytes of the frames that did: never more than the original has */
+} zstd_walk_t;
+
+/* The next bytes, 4 or fewer, as a number. False if they are not at hand. */
+static bool entry_zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number)
+{
+    const el_precompressed_t *file = walk->file;
+
+    if (walk->at > file->nbytes || file->nbytes - walk->at < nbytes) {
+        walk->open = file->nbytes < file->size && walk->at <= file->size
+                     && file->size - walk->at >= nbytes;
+        return false;
+    }
+    *number = (uint32_t)el_bytes_get(file->bytes + walk->at, nbytes);
+    walk->at += nbytes;
+    return true;
+}
+
+/* A walk has to stop here: the rest is not at hand, or missing. */
+static el_precompressed_fault_t entry_zstd_stop(const zstd_walk_t *walk)
+{
+    return walk->open ? GOOD : EL_PRECOMPRESSED_CODING;
+}
+
+/*
+ * The header behind the magic (§3.1.1.1). One with a dictionary's number needs that dictionary,
+ * which no browser has.
+ */
+static el_precompressed_fault_t entry_zstd_head(zstd_walk_t *walk, bool *checksum)
+{
+    static const uint8_t of_dictionary[] = {0, 1, 2, 4}, of_size[] = {0, 2, 4, 8};
+    uint32_t flags, exponent = 0, dictionary = 0, low = 0, high = 0;
+    unsigned size_bytes;
+    uint64_t size, window;
+    bool single;
+
+    if (!entry_zstd_take(walk, 1, &flags)) {
+        return entry_zstd_stop(walk);
+    }
+    single = flags & 0x20;
+    *checksum = flags & 4;
+    size_bytes = flags >> 6 == 0 && single ? 1 : of_size[flags >> 6];
+    if ((!single && !entry_zstd_take(walk, 1, &exponent))
+        || !entry_zstd_take(walk, of_dictionary[flags & 3], &dictionary)
+        || !entry_zstd_take(walk, size_bytes > 4 ? 4 : size_bytes, &low)
+        || !entry_zstd_take(walk, size_bytes > 4 ? 4 : 0, &high)) {
+        return entry_zstd_stop(walk);
+    }
+    size = (low | (uint64_t)high << 32) + (size_bytes == 2 ? 256 : 0);
+    window = (UINT64_C(1) << (10 + (exponent >> 3))) / 8 * (8 + (exponent & 7));
+    if (flags & 8 || dictionary != 0) {
+        return EL_PRECOMPRESSED_CODING;
+    }
+    if ((single ? size : window) > EL_PRECOMPRESSED_LARGEST_WINDOW) {
+        return EL_PRECOMPRESSED_WINDOW;
+    }
+    walk->unsized = walk->unsized || size_bytes == 0;
+    if (size > walk->file->original - walk->body) {
+        return EL_PRECOMPRESSED_SIZE;
+    }
+    walk->body += size;
+    return GOOD;
+}
+
+/* A frame behind its magic, to its end if that is at hand. */
+static el_precompressed_fault_t entry_zstd_frame(zstd_walk_t *walk)
+{
+    bool checksum = false;
+    uint32_t block = 0, ignored;
+    el_precompressed_fault_t fault = entry_zstd_head(walk, &checksum);
+
+    while (fault == GOOD && !walk->open && !(block & 1)) {
+        if (!entry_zstd_take(walk, 3, &block)) {
+            return entry_zstd_stop(walk);
+        }
+        if ((block >> 1 & 3) == 3) {
+            return EL_PRECOMPRESSED_CODING;
+        }
+        walk->at += (block >> 1 & 3) == 1 ? 1 : block >> 3; /* one byte, repeated; or so many */
+        if (walk->at > walk->file->size) {
+            return EL_PRECOMPRESSED_CODING;
+        }
+    }
+    if (fault == GOOD && !walk->open && checksum && !entry_zstd_take(walk, 4, &ignored)) {
+        return entry_zstd_stop(walk);
+    }
+    return fault;
+}
+
+static el_precompressed_fault_t entry_judge_zstd(const el_precompressed_t *file)
+{
+    zstd_walk_t walk = {.file = file};
+    el_precompressed_fault_t fault = GOOD;
+
+    while (fault == GOOD && !walk.open && walk.at < file->size) {
+        uint32_t number, skipped;
+
+        if (!entry_zstd_take(&walk, 4, &number)) {
+            fault = entry_zstd_stop(&walk);
+        } else if (number == ZSTD_MAGIC) {
+            fault = entry_zstd_frame(&walk);
+        } else if ((number & ~UINT32_C(15)) != ZSTD_SKIPPABLE) {
+            fault = EL_PRECOMPRESSED_CODING;
+        } else if (!entry_zstd_take(&walk, 4, &skipped)) {
+            fault = entry_zstd_stop(&walk);
+        } else if (skipped > file->size - walk.at) {
+            fault = EL_PRECOMPRESSED_CODING;
+        } else {
+            walk.at += skipped;
+        }
+    }
+    if (fault != GOOD) {
+        return fault;
+    }
+    return walk.open || walk.unsized || walk.body == file->original ? GOOD : EL_PRECOMPRESSED_SIZE;
+}
+
+el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
+{
+    const uint8_t *bytes = file->bytes;
+
+    if (file->size == 0) {
+        return EL_PRECOMPRESSED_EMPTY;
+    }
+    switch (file->coding) {
+    case EL_GZIP:
+        /* The magic, deflate as the method, and no flag that is reserved (RFC 1952). */
+        if (file->nbytes < GZIP_LEAST || bytes[0] != 0x1f || bytes[1] != 0x8b || bytes[2] != 8
+            || (bytes[3] & 0xe0) != 0) {
+            return EL_PRECOMPRESSED_CODING;
+        }
+        /*
+         * Of several members browsers and curl read the first, and take that for the whole body:
+         * its size is not the one that the last member says.
+         */
+        return (uint32_t)el_bytes_get(file->end, sizeof(file->end)) == (uint32_t)file->original
+                   ? GOOD
+                   : EL_PRECOMPRESSED_SIZE;
+    case EL_BR:
+        /*
+         * brotli has no magic. 0x11 begins the streams of its --large_window, which RFC 7932
+         * forbids. One byte has no room for more than the stream of an empty body.
+         */
+        if (bytes[0] == 0x11) {
+            return EL_PRECOMPRESSED_WINDOW;
+        }
+        return file->size == 1 && file->original > 0 ? EL_PRECOMPRESSED_SIZE : GOOD;
+    case EL_ZSTD:
+        return entry_judge_zstd(file);
+    default:
+        return GOOD;
+    }
+}
+
+/* --- verdicts */
+
+/* The lowest bits of a verdict's word are the verdict. */
+#define VERDICT_BITS UINT64_C(15)
+_Static_assert(EL_PRECOMPRESSED_FAULTS_COUNT < 15, "a verdict has room, and none is a zero word");
+
+static uint64_t entry_id_hash(const el_precompressed_id_t *id)
+{
+    uint64_t words[sizeof(*id) / sizeof(uint64_t)], hash = EL_HASH_START;
+
+    memcpy(words, id, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        hash = el_hash_mix(hash, words[i]);
+    }
+    return hash;
+}
+
+/* The bits of a hash below the place are the verdict's. */
+#define PLACES (sizeof((el_precompressed_verdicts_t){0}.verdict) / sizeof(_Atomic uint64_t))
+
+bool el_precompressed_recall(const el_precompressed_verdicts_t *verdicts,
+                             const el_precompressed_id_t *id, el_precompressed_fault_t *verdict)
+{
+    uint64_t hash = entry_id_hash(id);
+    uint64_t word = atomic_load_explicit(&verdicts->verdict[(hash >> 4) % PLACES],
+                                         memory_order_relaxed);
+
+    if (word == 0 || ((word ^ hash) & ~VERDICT_BITS) != 0) {
+        return false;
+    }
+    *verdict = (el_precompressed_fault_t)((word & VERDICT_BITS) - 1);
+    return true;
+}
+
+void el_precompressed_remember(el_precompressed_verdicts_t *verdicts,
+                               const el_precompressed_id_t *id, el_precompressed_fault_t verdict)
+{
+    uint64_t hash = entry_id_hash(id);
+
+    atomic_store_explicit(&verdicts->verdict[(hash >> 4) % PLACES],
+                          (hash & ~VERDICT_BITS) | ((uint64_t)verdict + 1), memory_order_relaxed);
+}
+
+bool el_precompressed_name(el_precompressed_verdicts_t *verdicts, const el_precompressed_id_t *id)
+{
+    uint64_t hash = entry_id_hash(id), bit = UINT64_C(1) << (hash >> 4) % 64;
+    size_t place = (hash >> 10) % (sizeof(verdicts->named) / sizeof(verdicts->named[0]));
+
+    return !(atomic_fetch_or_explicit(&verdicts->named[place], bit, memory_order_relaxed) & bit);
 }

@@ -1,6 +1,6 @@
 #include "elastic/etag.h"
 
-#include "text.h"
+#include "bytes.h"
 
 #include <stdio.h>
 #include <string.h>

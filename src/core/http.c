@@ -1,6 +1,6 @@
 #include "elastic/http.h"
 
-#include "text.h"
+#include "bytes.h"
 
 #include <string.h>
 
@@ -500,13 +500,19 @@ static bool http_find_item(const char *field, char mark, text_t *item)
 }
 
 /* Base64 (RFC 4648 §4). Bits behind the last byte must be 0: equal bytes have one spelling. */
-static bool http_decode(text_t text, uint8_t *bytes, size_t nbytes)
+bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
 {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     unsigned held = 0, held_bits = 0;
     size_t n = 0;
+    text_t text;
 
+    /* With its padding it has four characters for each three bytes that have begun. */
+    if (!http_find_item(field, ':', &text)
+        || (size_t)(text.end - text.at) != (nbytes + 2) / 3 * 4) {
+        return false;
+    }
     for (; text.at < text.end && *text.at != '='; text.at++) {
         const char *found = *text.at ? strchr(alphabet, *text.at) : NULL;
 
@@ -525,15 +531,6 @@ static bool http_decode(text_t text, uint8_t *bytes, size_t nbytes)
         text.at++;
     }
     return text.at == text.end && n == nbytes && held == 0;
-}
-
-bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
-{
-    text_t text;
-
-    /* With its padding base64 has four characters for each three bytes that have begun. */
-    return http_find_item(field, ':', &text) && (size_t)(text.end - text.at) == (nbytes + 2) / 3 * 4
-           && http_decode(text, bytes, nbytes);
 }
 
 static bool http_is_printable(char c)
@@ -706,18 +703,6 @@ static bool http_is_named(const directive_t *directive, const char *name)
     return el_text_is(directive->name, directive->name_len, name);
 }
 
-static uint64_t http_seconds_of(const directive_t *directive)
-{
-    const char *at = directive->value;
-    const char *end = at ? at + directive->value_len : NULL;
-    uint64_t seconds;
-
-    if (!at || !el_text_number(&at, end, &seconds) || at != end) {
-        return 0;
-    }
-    return seconds < SECONDS_MOST ? seconds : SECONDS_MOST;
-}
-
 el_cache_control_t el_cache_control_parse(const char *field)
 {
     el_cache_control_t control = {0};
@@ -728,10 +713,17 @@ el_cache_control_t el_cache_control_parse(const char *field)
         control.no_cache |= http_is_named(&directive, "no-cache");
         control.only_mine |= http_is_named(&directive, "private");
         if (http_is_named(&directive, "max-age")) {
-            uint64_t seconds = http_seconds_of(&directive);
-            bool shorter = !control.has_max_age || seconds < control.max_age;
+            const char *at = directive.value, *end = at ? at + directive.value_len : NULL;
+            uint64_t seconds = 0;
 
-            control.max_age = shorter ? seconds : control.max_age;
+            /* A value that is no number counts as 0: stale. */
+            if (!at || !el_text_number(&at, end, &seconds) || at != end) {
+                seconds = 0;
+            }
+            seconds = seconds < SECONDS_MOST ? seconds : SECONDS_MOST;
+            if (!control.has_max_age || seconds < control.max_age) {
+                control.max_age = seconds;
+            }
             control.has_max_age = true;
         }
     }

@@ -1,6 +1,6 @@
 #include "elastic/load.h"
 
-#include "text.h"
+#include "bytes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,11 +19,6 @@ typedef struct {
     bool whole; /* the newline was there: nothing is cut off */
 } row_t;
 
-static void load_skip_blanks(row_t *row)
-{
-    el_text_skip_space(&row->at, row->end);
-}
-
 static bool load_add(uint64_t *sum, uint64_t number)
 {
     if (number > UINT64_MAX - *sum) {
@@ -34,7 +29,7 @@ static bool load_add(uint64_t *sum, uint64_t number)
 }
 
 /*
- * Reads the columns behind the label. False where the row is not usable: too few columns, a
+ * Reads the columns behind the label. False if the row is not usable: too few columns, a
  * number that is none, or a row that was cut within the columns that count. Half a row would look
  * like a CPU whose counters fell, and rose again with the next sample.
  */
@@ -44,7 +39,7 @@ static bool load_read_ticks(row_t *row, el_cpu_ticks_t *ticks)
     unsigned count = 0;
     el_cpu_ticks_t t;
 
-    for (load_skip_blanks(row); row->at < row->end && count < COLUMNS; load_skip_blanks(row)) {
+    while (el_text_skip_space(&row->at, row->end), row->at < row->end && count < COLUMNS) {
         if (!el_text_number(&row->at, row->end, &column[count])) {
             return false;
         }
@@ -68,7 +63,7 @@ static bool load_read_ticks(row_t *row, el_cpu_ticks_t *ticks)
     return true;
 }
 
-/* What the rows read so far had. */
+/* Facts of the rows read so far. */
 typedef struct {
     bool numbered; /* a cpuN row, be it usable or not */
     bool total;    /* a usable `cpu` row */
@@ -132,16 +127,7 @@ static bool load_is_in(const el_cpuset_t *set, unsigned cpu)
     return (set->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
 }
 
-/* Whether a row counts: it is in both samples and in the mask. The `cpu` row is for all. */
-static bool load_counts(const el_load_sample_t *before, const el_load_sample_t *after,
-                        const el_cpuset_t *mask, unsigned cpu)
-{
-    return after->summed
-           || (load_is_in(&before->present, cpu) && load_is_in(&after->present, cpu)
-               && (mask == NULL || load_is_in(mask, cpu)));
-}
-
-/* A sum over many CPUs can pass 64 bits where the text is nonsense; a double loses precision. */
+/* A sum over many CPUs can pass 64 bits if the text is nonsense; a double loses precision. */
 static double load_moved(uint64_t before, uint64_t after)
 {
     return after > before ? (double)(after - before) : 0.0;
@@ -150,32 +136,13 @@ static double load_moved(uint64_t before, uint64_t after)
 /* Ticks of rounding that idle and iowait may show between them. */
 #define ROUNDING 2
 
-/*
- * The ticks that a CPU rested. The two counters together: where a task that waits is woken by
- * another CPU, a tickless kernel takes what it waited from iowait and gives it to idle.
- */
-static double load_rest_of(const el_cpu_ticks_t *before, const el_cpu_ticks_t *after)
-{
-    return (double)after->idle - (double)before->idle
-           + ((double)after->iowait - (double)before->iowait);
-}
-
-/*
- * Whether what CPUs rested, and what was counted of them in all, fits `passed` ticks: what was made
- * up, or is not of this machine, need not.
- */
-static bool load_fits(double rested, double counted, double passed, unsigned cpus)
-{
-    return rested <= passed + ROUNDING * cpus && counted <= 2 * (passed + ROUNDING * cpus);
-}
-
 bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
                   const el_cpuset_t *mask, double ticks, double *busy)
 {
     unsigned count = before->count < after->count ? before->count : after->count;
     unsigned cpus = 0;
     bool clocked = ticks > 0 && !after->summed;
-    double worked = 0, rested = 0, exact = 0, passed;
+    double worked = 0, rested = 0, exact = 0, rest, passed, slack;
 
     if (before->summed != after->summed) {
         return false;
@@ -184,21 +151,31 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
         const el_cpu_ticks_t *b = &before->cpu[i];
         const el_cpu_ticks_t *a = &after->cpu[i];
 
-        if (!load_counts(before, after, mask, i)) {
+        /* The `cpu` row is for all. */
+        if (!after->summed
+            && !(load_is_in(&before->present, i) && load_is_in(&after->present, i)
+                 && (mask == NULL || load_is_in(mask, i)))) {
             continue;
         }
+        /*
+         * The two counters together: when another CPU wakes a task that waits, a tickless kernel
+         * moves the time of waiting from iowait to idle.
+         */
+        rest = (double)a->idle - (double)b->idle + ((double)a->iowait - (double)b->iowait);
         cpus++;
-        exact += load_rest_of(b, a);
+        exact += rest;
         /* A CPU that was taken away and given back begins anew. */
-        clocked = clocked && load_rest_of(b, a) >= -ROUNDING;
+        clocked = clocked && rest >= -ROUNDING;
         worked += load_moved(b->busy, a->busy);
         rested += load_moved(b->idle, a->idle) + load_moved(b->iowait, a->iowait);
     }
     if (worked + rested <= 0) {
         return false;
     }
+    /* Counters that are made up, or another machine's, need not fit the clock. */
     passed = ticks * cpus;
-    if (clocked && load_fits(exact, worked + exact, passed, cpus)) {
+    slack = passed + ROUNDING * cpus;
+    if (clocked && exact <= slack && worked + exact <= 2 * slack) {
         *busy = fmin(1, fmax(0, 1 - exact / passed));
     } else {
         *busy = worked / (worked + rested);
@@ -209,16 +186,11 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
 /* A limit this near to the CPUs that there are is none: /proc/stat resolves more. */
 #define LIMIT_SLACK 0.01
 
-const char *el_load_kind_word(el_load_kind_t kind)
-{
-    static const char *const words[] = {
+const char *const el_load_words[EL_LOAD_KINDS] = {
 #define X(id, word) word,
-        EL_LOADS(X)
+    EL_LOADS(X)
 #undef X
-    };
-
-    return words[kind];
-}
+};
 
 static bool load_is_limited(const el_machine_facts_t *facts)
 {
@@ -239,23 +211,20 @@ el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t 
     };
 }
 
-/* Why not the group. */
-static const char *load_reason(el_load_kind_t kind, const el_machine_facts_t *facts)
-{
-    return kind == EL_LOAD_STAT     ? "as configured"
-           : kind == EL_LOAD_CGROUP ? "no control group has its CPU time"
-           : facts->cgroups == 0    ? "no control group"
-           : facts->limit > 0       ? "the control group's limit is no less than the CPUs"
-                                    : "the control group has no limit";
-}
-
 void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
                        size_t size)
 {
     el_load_signals_t signals = el_load_signals(kind, facts);
 
     if (!signals.cgroup) {
-        snprintf(text, size, "stat (%s)", load_reason(kind, facts));
+        const char *reason =
+            kind == EL_LOAD_STAT     ? "as configured"
+            : kind == EL_LOAD_CGROUP ? "no control group has its CPU time"
+            : facts->cgroups == 0    ? "no control group"
+            : facts->limit > 0       ? "the control group's limit is no less than the CPUs"
+                                     : "the control group has no limit";
+
+        snprintf(text, size, "stat (%s)", reason);
     } else if (load_is_limited(facts)) {
         snprintf(text, size, "cgroup (v%u, limit of %.2f CPUs)", facts->cgroups, facts->limit);
     } else {
@@ -264,55 +233,29 @@ void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, 
     }
 }
 
-static double load_elapsed(const el_reading_t *before, const el_reading_t *after)
+double el_reading_usec(const el_reading_t *before, const el_reading_t *after)
 {
-    return after->at_usec > before->at_usec ? (double)(after->at_usec - before->at_usec) : 0;
-}
-
-double el_reading_seconds(const el_reading_t *before, const el_reading_t *after)
-{
-    return before->at_usec > 0 ? load_elapsed(before, after) / 1e6 : 0;
-}
-
-double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
-                           const el_reading_t *after)
-{
-    return before->at_usec > 0 ? load_elapsed(before, after) * signals->cpus : 0;
-}
-
-static bool load_by_stat(const el_load_signals_t *signals, const el_cpuset_t *mask,
-                         const el_reading_t *before, const el_reading_t *after, double *busy)
-{
-    double ticks = signals->tick_usec > 0 && before->at_usec > 0
-                       ? load_elapsed(before, after) / signals->tick_usec : 0;
-
-    return before->has_stat && after->has_stat
-           && el_load_busy(&before->stat, &after->stat, mask, ticks, busy);
-}
-
-static bool load_by_cgroup(const el_load_signals_t *signals, const el_reading_t *before,
-                           const el_reading_t *after, double *busy)
-{
-    double capacity = el_reading_capacity(signals, before, after);
-
-    if (!before->has_usage || !after->has_usage || capacity <= 0) {
-        return false;
-    }
-    *busy = after->usage_usec > before->usage_usec
-                ? (double)(after->usage_usec - before->usage_usec) / capacity : 0;
-    return true;
+    return before->at_usec > 0 && after->at_usec > before->at_usec
+               ? (double)(after->at_usec - before->at_usec) : 0;
 }
 
 bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy)
 {
-    double load;
+    double elapsed = el_reading_usec(before, after), capacity = elapsed * signals->cpus, load;
 
-    if (!(signals->cgroup ? load_by_cgroup(signals, before, after, &load)
-                          : load_by_stat(signals, mask, before, after, &load))) {
+    if (!signals->cgroup) {
+        double ticks = signals->tick_usec > 0 ? elapsed / signals->tick_usec : 0;
+
+        return before->has_stat && after->has_stat
+               && el_load_busy(&before->stat, &after->stat, mask, ticks, busy);
+    }
+    if (!before->has_usage || !after->has_usage || capacity <= 0) {
         return false;
     }
-    *busy = load > 1 ? 1 : load;
+    load = after->usage_usec > before->usage_usec
+               ? (double)(after->usage_usec - before->usage_usec) / capacity : 0;
+    *busy = fmin(1, load);
     return true;
 }
 
@@ -324,4 +267,291 @@ unsigned el_cpuset_count(const el_cpuset_t *set)
         count += (unsigned)(set->bits[cpu / 64] >> (cpu % 64) & 1);
     }
     return count;
+}
+
+/* A part of a text: a line, or a field of one. */
+typedef struct {
+    const char *at;
+    const char *end;
+} part_t;
+
+static size_t load_length(part_t part)
+{
+    return (size_t)(part.end - part.at);
+}
+
+static bool load_is_text(part_t part, const char *text)
+{
+    size_t len = strlen(text);
+
+    return load_length(part) == len && memcmp(part.at, text, len) == 0;
+}
+
+/* Takes what comes before `separator`, or all that is left; false if nothing is. */
+static bool load_take(part_t *rest, char separator, part_t *part)
+{
+    const char *found;
+
+    if (rest->at == NULL) {
+        return false;
+    }
+    found = memchr(rest->at, separator, load_length(*rest));
+    part->at = rest->at;
+    part->end = found != NULL ? found : rest->end;
+    rest->at = found != NULL ? found + 1 : NULL;
+    return true;
+}
+
+/* True if the list `names`, separated by commas, has `name`. */
+static bool load_lists(part_t names, const char *name)
+{
+    part_t one;
+
+    while (load_take(&names, ',', &one)) {
+        if (load_is_text(one, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The path of the group: `4:cpu,cpuacct:/path`, or `0::/path` in version 2. */
+static bool load_find_group(part_t text, const char *controller, part_t *path)
+{
+    part_t line, number, names;
+
+    while (load_take(&text, '\n', &line)) {
+        if (!load_take(&line, ':', &number) || !load_take(&line, ':', &names) || line.at == NULL
+            || line.at == line.end || *line.at != '/') {
+            continue;
+        }
+        if (controller != NULL ? load_lists(names, controller)
+                               : load_is_text(number, "0") && load_length(names) == 0) {
+            *path = line;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A mount: its root in the hierarchy, and where it is. */
+typedef struct {
+    part_t root;
+    part_t point;
+} mount_t;
+
+/* `31 23 0:28 /root /point options [optional …] - type source superoptions` (proc(5)). */
+static bool load_read_mount(part_t line, const char *controller, mount_t *mount)
+{
+    part_t field, type, source, options;
+
+    for (int i = 0; i < 3; i++) {
+        if (!load_take(&line, ' ', &field)) {
+            return false;
+        }
+    }
+    if (!load_take(&line, ' ', &mount->root) || !load_take(&line, ' ', &mount->point)) {
+        return false;
+    }
+    do {
+        if (!load_take(&line, ' ', &field)) {
+            return false;
+        }
+    } while (!load_is_text(field, "-"));
+    if (!load_take(&line, ' ', &type) || !load_take(&line, ' ', &source)
+        || !load_take(&line, ' ', &options)) {
+        return false;
+    }
+    return controller != NULL ? load_is_text(type, "cgroup") && load_lists(options, controller)
+                              : load_is_text(type, "cgroup2");
+}
+
+static bool load_is_octal(char c)
+{
+    return c >= '0' && c <= '7';
+}
+
+/* Copies; in mountinfo blanks and backslashes are written as `\040`. False if it is too long. */
+static bool load_append(char *to, size_t size, size_t *len, part_t part, bool escaped)
+{
+    while (part.at < part.end) {
+        char c = *part.at++;
+
+        if (escaped && c == '\\' && part.end - part.at >= 3 && part.at[0] <= '3'
+            && load_is_octal(part.at[0]) && load_is_octal(part.at[1])
+            && load_is_octal(part.at[2])) {
+            c = (char)((part.at[0] - '0') * 64 + (part.at[1] - '0') * 8 + (part.at[2] - '0'));
+            part.at += 3;
+        }
+        if (c == '\0' || *len + 1 >= size) {
+            return false;
+        }
+        to[(*len)++] = c;
+    }
+    to[*len] = '\0';
+    return true;
+}
+
+/* The part of `path` below `root`; empty if it is not below, or leads out by `..`. */
+static part_t load_below(part_t path, part_t root)
+{
+    part_t none = {path.end, path.end};
+    part_t rest, name;
+
+    if (load_length(root) > 1) {
+        if (load_length(path) < load_length(root)
+            || memcmp(path.at, root.at, load_length(root)) != 0) {
+            return none;
+        }
+        path.at += load_length(root);
+        if (path.at < path.end && *path.at != '/') {
+            return none;
+        }
+    }
+    for (rest = path; load_take(&rest, '/', &name);) {
+        if (load_is_text(name, "..")) {
+            return none;
+        }
+    }
+    return load_length(path) > 1 ? path : none;
+}
+
+size_t el_cgroup_folder(el_cgroup_text_t cgroup, el_cgroup_text_t mountinfo,
+                        const char *controller, char *folder, size_t size)
+{
+    part_t groups = {cgroup.at, cgroup.at + cgroup.len}, path;
+    part_t mounts = {mountinfo.at, mountinfo.at + mountinfo.len}, line;
+    mount_t mount;
+    size_t len = 0, base;
+    bool mounted = false;
+
+    if (!load_find_group(groups, controller, &path)) {
+        return 0;
+    }
+    while (!mounted && load_take(&mounts, '\n', &line)) {
+        mounted = load_read_mount(line, controller, &mount);
+    }
+    if (!mounted || !load_append(folder, size, &len, mount.point, true)) {
+        return 0;
+    }
+    base = len;
+    return load_append(folder, size, &len, load_below(path, mount.root), false) ? base : 0;
+}
+
+bool el_cgroup_parent(char *folder, size_t base)
+{
+    char *slash = strrchr(folder, '/');
+
+    if (strlen(folder) <= base || slash == NULL || (size_t)(slash - folder) < base) {
+        return false;
+    }
+    *slash = '\0';
+    return true;
+}
+
+/* A number, then what may follow it in a file of one number: a newline. */
+static bool load_only_number(const char *text, size_t len, uint64_t *number)
+{
+    const char *at = text;
+    uint64_t got;
+
+    if (!el_text_number(&at, text + len, &got) || (at < text + len && *at != '\n')) {
+        return false;
+    }
+    *number = got;
+    return true;
+}
+
+static bool load_share(uint64_t quota, uint64_t period, double *cpus)
+{
+    if (quota == 0 || period == 0) {
+        return false;
+    }
+    *cpus = (double)quota / (double)period;
+    return true;
+}
+
+bool el_cgroup_max(const char *text, size_t len, double *cpus)
+{
+    part_t rest = {text, text + len};
+    part_t quota;
+    uint64_t allowed, period;
+    const char *at;
+
+    if (!load_take(&rest, ' ', &quota) || rest.at == NULL
+        || !load_only_number(rest.at, load_length(rest), &period)) {
+        return false;
+    }
+    if (load_is_text(quota, "max")) {
+        *cpus = 0;
+        return true;
+    }
+    at = quota.at;
+    return el_text_number(&at, quota.end, &allowed) && at == quota.end
+           && load_share(allowed, period, cpus);
+}
+
+bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, size_t period_len,
+                     double *cpus)
+{
+    uint64_t allowed, length_usec;
+
+    if (quota_len > 0 && quota[0] == '-') {
+        *cpus = 0;
+        return true;
+    }
+    return load_only_number(quota, quota_len, &allowed)
+           && load_only_number(period, period_len, &length_usec)
+           && load_share(allowed, length_usec, cpus);
+}
+
+bool el_cgroup_usage(unsigned version, const char *text, size_t len, uint64_t *usec)
+{
+    static const char key[] = "usage_usec ";
+    const size_t key_len = sizeof(key) - 1;
+    part_t rest = {text, text + len}, line;
+    uint64_t nsec;
+
+    if (version == 1) {
+        if (!load_only_number(text, len, &nsec)) {
+            return false;
+        }
+        *usec = nsec / 1000;
+        return true;
+    }
+    while (load_take(&rest, '\n', &line)) {
+        if (load_length(line) > key_len && memcmp(line.at, key, key_len) == 0) {
+            return load_only_number(line.at + key_len, load_length(line) - key_len, usec);
+        }
+    }
+    return false;
+}
+
+bool el_cgroup_cpus(const char *text, size_t len, el_cpuset_t *cpus)
+{
+    const char *at = text;
+    const char *end = text + len;
+    el_cpuset_t got = {{0}};
+    uint64_t first, last;
+
+    do {
+        if (!el_text_number(&at, end, &first)) {
+            return false;
+        }
+        last = first;
+        if (at < end && *at == '-') {
+            at++;
+            if (!el_text_number(&at, end, &last) || last < first) {
+                return false;
+            }
+        }
+        for (uint64_t cpu = first; cpu <= last && cpu < EL_LOAD_CPUS; cpu++) {
+            got.bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+        }
+    } while (at < end && *at == ',' && ++at < end);
+    if (at < end ? *at != '\n' : at[-1] == ',') {
+        return false;
+    }
+    *cpus = got;
+    return true;
 }

@@ -55,11 +55,6 @@ bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *che
     return true;
 }
 
-void el_snapshot_clear(_Atomic uint64_t *checksum)
-{
-    atomic_store(checksum, 0);
-}
-
 #define BEING_CLEARED UINT32_MAX
 
 /* Only one of those who find the holder with `pid` clears it. */
@@ -143,11 +138,6 @@ static uint64_t lockfree_length_of(uint64_t count)
     return length < EL_PAUSE_MOST ? length : EL_PAUSE_MOST;
 }
 
-static uint64_t lockfree_word_of(uint64_t count, uint64_t end)
-{
-    return end << COUNT_BITS | count;
-}
-
 el_pause_state_t el_pause_at(el_pause_t *pause, uint64_t now, el_pause_ticket_t *ticket)
 {
     uint64_t word = atomic_load_explicit(&pause->word, memory_order_relaxed);
@@ -162,7 +152,7 @@ el_pause_state_t el_pause_at(el_pause_t *pause, uint64_t now, el_pause_ticket_t 
     }
     count = word & COUNT_MASK;
     count += count < COUNT_MOST;
-    trial = lockfree_word_of(count, now + lockfree_length_of(count));
+    trial = (now + lockfree_length_of(count)) << COUNT_BITS | count;
     if (!atomic_compare_exchange_strong(&pause->word, &word, trial)) {
         return EL_PAUSE_ON;
     }
@@ -177,7 +167,7 @@ uint64_t el_pause_failed(el_pause_t *pause, el_pause_ticket_t ticket, uint64_t n
     uint64_t length = lockfree_length_of(count);
 
     return atomic_compare_exchange_strong(&pause->word, &ticket,
-                                          lockfree_word_of(count, now + length))
+                                          (now + length) << COUNT_BITS | count)
                ? length
                : 0;
 }

@@ -1,6 +1,6 @@
 #include "elastic/price.h"
 
-#include "text.h"
+#include "bytes.h"
 
 #include <math.h>
 #include <stdbool.h>

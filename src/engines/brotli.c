@@ -49,7 +49,7 @@ typedef struct {
     uint8_t *gathered;           /* made by the first stream that needs it */
     size_t filled;
     size_t taken;                /* of what is filled, by the encoder */
-    el_head_t head;              /* of dcb */
+    el_head_t head;              /* of dcb; empty in br */
     piece_t piece[PIECES];
 } brotli_context_t;
 
@@ -120,18 +120,6 @@ static const char *brotli_version(void)
     return text;
 }
 
-static bool brotli_set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
-{
-    int window_bits = setup->window_bits ? setup->window_bits : WINDOW_BITS;
-    /* The hint is 32 bits wide; anything that large is only "large" to the encoder. */
-    uint64_t hint = setup->size_hint > UINT32_MAX ? UINT32_MAX : setup->size_hint;
-
-    return BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, (uint32_t)setup->level)
-           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGWIN, (uint32_t)window_bits)
-           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGBLOCK, (uint32_t)setup->block_bits)
-           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_SIZE_HINT, (uint32_t)hint);
-}
-
 /* Tables follow from the quality and the window, the rest from the length. */
 static uint32_t brotli_key(const el_setup_t *setup)
 {
@@ -148,6 +136,9 @@ static el_context_t *brotli_create(const el_setup_t *setup)
 static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
 {
     brotli_context_t *context = (brotli_context_t *)base;
+    /* The hint is 32 bits wide; anything that large is only "large" to the encoder. */
+    const uint32_t hint = setup->size_hint > UINT32_MAX ? UINT32_MAX : (uint32_t)setup->size_hint;
+    const int window_bits = setup->window_bits ? setup->window_bits : WINDOW_BITS;
 
     if (context->encoder) {
         BrotliEncoderDestroyInstance(context->encoder);
@@ -161,7 +152,13 @@ static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
     }
     context->encoder = BrotliEncoderCreateInstance(brotli_acquire_memory, brotli_release_memory,
                                                    context);
-    return context->encoder && brotli_set_parameters(context->encoder, setup);
+    return context->encoder
+           && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_QUALITY,
+                                        (uint32_t)setup->level)
+           && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_LGWIN, (uint32_t)window_bits)
+           && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_LGBLOCK,
+                                        (uint32_t)setup->block_bits)
+           && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_SIZE_HINT, hint);
 }
 
 static el_step_t brotli_encode_(brotli_context_t *context, el_op_t op, el_span_t *span)
@@ -216,6 +213,9 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
     brotli_context_t *context = (brotli_context_t *)base;
     el_step_t result = EL_STEP_OK;
 
+    if (!el_head_put(&context->head, span)) {
+        return EL_STEP_MORE;
+    }
     if (context->level > GATHER_QUALITY_MAX) {
         return brotli_encode_(context, op, span);
     }
@@ -382,12 +382,6 @@ static bool brotli_dcb_reset(el_context_t *base, const el_setup_t *setup)
            && BrotliEncoderAttachPreparedDictionary(context->encoder, prepared->dictionary);
 }
 
-static el_step_t brotli_dcb_step(el_context_t *base, el_op_t op, el_span_t *span)
-{
-    return el_head_put(&((brotli_context_t *)base)->head, span) ? brotli_step(base, op, span)
-                                                                : EL_STEP_MORE;
-}
-
 const el_engine_t el_engine_dcb = {
     .name = "brotli",
     .coding = EL_DCB,
@@ -398,7 +392,7 @@ const el_engine_t el_engine_dcb = {
     .key = brotli_key,
     .create = brotli_create,
     .reset = brotli_dcb_reset,
-    .step = brotli_dcb_step,
+    .step = brotli_step,
     .free = brotli_free,
     .prepare = brotli_dcb_prepare,
     .prepared_nbytes = brotli_dcb_prepared_nbytes,

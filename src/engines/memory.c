@@ -25,7 +25,7 @@ static bool only_requests;
 static _Thread_local bool refused;
 
 /* In a copy of the process, which counts nothing. */
-static void budget_close(void)
+static void memory_close(void)
 {
     held = NULL;
 }
@@ -39,7 +39,7 @@ void el_budget_open(el_in_flight_t *of, uint64_t bytes, bool requests)
     only_requests = requests;
     if (held) {
         holder = el_in_flight_enter(held, (uint32_t)getpid());
-        is_watched = is_watched || pthread_atfork(NULL, NULL, budget_close) == 0;
+        is_watched = is_watched || pthread_atfork(NULL, NULL, memory_close) == 0;
     }
 }
 
@@ -242,11 +242,6 @@ static bool memory_lock(void)
     return false;
 }
 
-static void memory_unlock(void)
-{
-    atomic_flag_clear_explicit(&locked, memory_order_release);
-}
-
 static el_context_t **memory_list_of(const el_engine_t *engine, uint32_t key)
 {
     uint32_t hash = (key ^ (uint32_t)((uintptr_t)engine >> 4)) * UINT32_C(2654435761);
@@ -275,7 +270,7 @@ static el_context_t *memory_acquire_kept(const el_engine_t *engine, uint32_t key
     } else {
         context = NULL;
     }
-    memory_unlock();
+    atomic_flag_clear_explicit(&locked, memory_order_release);
     return context;
 }
 
@@ -324,7 +319,7 @@ static void memory_trim(unsigned ages)
 
     if (memory_lock()) {
         memory_cut(ages, &chain);
-        memory_unlock();
+        atomic_flag_clear_explicit(&locked, memory_order_release);
         memory_free_chain(chain);
     }
 }
@@ -379,7 +374,7 @@ static void memory_keep(el_context_t *context)
         context->next = chain;
         chain = context;
     }
-    memory_unlock();
+    atomic_flag_clear_explicit(&locked, memory_order_release);
     memory_free_chain(chain);
 }
 

@@ -54,13 +54,6 @@ static voidpf zlib_acquire_memory(voidpf account, uInt count, uInt nbytes)
     return el_memory_acquire(account, (size_t)count * nbytes);
 }
 
-static void zlib_set_memory(z_stream *z, el_account_t *account)
-{
-    z->zalloc = zlib_acquire_memory;
-    z->zfree = el_memory_release;
-    z->opaque = account;
-}
-
 static el_context_t *zlib_create(const el_setup_t *setup)
 {
     zlib_context_t *context = el_context_allocate(sizeof(*context));
@@ -71,7 +64,8 @@ static el_context_t *zlib_create(const el_setup_t *setup)
     }
     zlib_fit(setup, &window_bits, &mem_level);
     context->level = setup->level;
-    zlib_set_memory(&context->z, &context->base.account);
+    context->z = (z_stream){.zalloc = zlib_acquire_memory, .zfree = el_memory_release,
+                            .opaque = &context->base.account};
     if (deflateInit2(&context->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
         el_context_deallocate(&context->base);
@@ -117,19 +111,14 @@ static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
     return z->total_out == 0 || deflateReset(z) == Z_OK;
 }
 
-static uInt zlib_piece(size_t nbytes)
-{
-    return nbytes > UINT_MAX ? UINT_MAX : (uInt)nbytes;
-}
-
 /*
  * Calls deflate() or inflate() once, with as much of the span as zlib can count; `flush` is for the
  * last piece of the input. Returns zlib's code.
  */
 static int zlib_call(int (*function)(z_stream *, int), z_stream *z, int flush, el_span_t *span)
 {
-    uInt in = zlib_piece(span->in_nbytes);
-    uInt out = zlib_piece(span->out_nbytes_avail);
+    uInt in = span->in_nbytes > UINT_MAX ? UINT_MAX : (uInt)span->in_nbytes;
+    uInt out = span->out_nbytes_avail > UINT_MAX ? UINT_MAX : (uInt)span->out_nbytes_avail;
     int rc;
 
     /* zlib's next_in is not const unless the includer asks for it; it never writes there. */
@@ -208,7 +197,8 @@ static el_decoding_t *zlib_gunzip_open(el_account_t *account)
     if (!decoding) {
         return NULL;
     }
-    zlib_set_memory(&decoding->z, account);
+    decoding->z = (z_stream){.zalloc = zlib_acquire_memory, .zfree = el_memory_release,
+                             .opaque = account};
     /* Any window that a body may ask for: RFC 1951 ends at 32 KB. */
     if (inflateInit2(&decoding->z, MAX_WBITS + GZIP) != Z_OK) {
         free(decoding);

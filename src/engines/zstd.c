@@ -86,7 +86,7 @@ typedef struct {
     el_context_t base;
     ZSTD_CCtx *encoder;
     blocks_t blocks;
-    el_head_t head; /* of dcz */
+    el_head_t head; /* of dcz; empty in zstd */
 } zstd_context_t;
 
 /* Begins the block at `begin`, of `length` bytes unless the body's own length says otherwise. */
@@ -148,20 +148,6 @@ static el_context_t *zstd_create(const el_setup_t *setup)
     return &context->base;
 }
 
-/* As small as holds the body: then the frame needs no window at all, and no decoder much memory. */
-static int zstd_window_bits(uint64_t size_hint)
-{
-    int bits = WINDOW_BITS_MIN;
-
-    if (!size_hint || size_hint > UINT64_C(1) << WINDOW_BITS_MAX) {
-        return WINDOW_BITS_STREAM;
-    }
-    while (UINT64_C(1) << bits < size_hint) {
-        bits++;
-    }
-    return bits;
-}
-
 static bool zstd_set(ZSTD_CCtx *encoder, ZSTD_cParameter parameter, int value)
 {
     return !ZSTD_isError(ZSTD_CCtx_setParameter(encoder, parameter, value));
@@ -183,7 +169,12 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
     uint64_t size = setup->size_hint;
     bool stream = !size || size > UINT64_C(1) << WINDOW_BITS_MAX;
     int hash_bits = 0, chain_bits = 0; /* the library's own choice */
+    int window_bits = stream ? WINDOW_BITS_STREAM : WINDOW_BITS_MIN;
 
+    /* As small as holds the body: then the frame needs no window, and no decoder much memory. */
+    while (!stream && UINT64_C(1) << window_bits < size) {
+        window_bits++;
+    }
     if (setup->level >= THOROUGH_LEVEL_MIN) {
         hash_bits = chain_bits = stream ? THOROUGH_BITS : 0;
     } else if (setup->level >= TABLES_LEVEL_MIN && (stream || size > TABLES_OWN)) {
@@ -194,7 +185,7 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
            && zstd_set_in_place(encoder, false)
            && zstd_set(encoder, ZSTD_c_compressionLevel, setup->level)
-           && zstd_set(encoder, ZSTD_c_windowLog, zstd_window_bits(size))
+           && zstd_set(encoder, ZSTD_c_windowLog, window_bits)
            && zstd_set(encoder, ZSTD_c_hashLog, hash_bits)
            && zstd_set(encoder, ZSTD_c_chainLog, chain_bits)
            && zstd_set(encoder, ZSTD_c_contentSizeFlag, 1)
@@ -213,8 +204,11 @@ static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
     zstd_context_t *context = (zstd_context_t *)base;
     blocks_t *blocks = &context->blocks;
 
+    if (!el_head_put(&context->head, span)) {
+        return EL_STEP_MORE;
+    }
     for (;;) {
-        /* Not where the body may end with the block: its end would need a block of its own. */
+        /* Not if the body may end with the block: its end would need a block of its own. */
         bool ends_block = blocks->left < span->in_nbytes;
         ZSTD_EndDirective directive = ends_block ? ZSTD_e_flush : operation[op];
         ZSTD_inBuffer in = {span->in, ends_block ? (size_t)blocks->left : span->in_nbytes, 0};
@@ -243,12 +237,16 @@ static el_step_t zstd_encode(el_context_t *base, el_span_t *span)
     zstd_context_t *context = (zstd_context_t *)base;
     blocks_t *blocks = &context->blocks;
     ZSTD_inBuffer in = {span->in, span->in_nbytes, 0};
-    ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
+    ZSTD_outBuffer out;
     size_t held = 0; /* bytes that the library still has, or an error */
 
+    if (!el_head_put(&context->head, span)) {
+        return EL_STEP_MORE;
+    }
     if (!zstd_set_in_place(context->encoder, true)) {
         return EL_STEP_ERROR;
     }
+    out = (ZSTD_outBuffer){span->out, span->out_nbytes_avail, 0};
     while (!ZSTD_isError(held) && blocks->left < span->in_nbytes - in.pos) {
         in.size = in.pos + (size_t)blocks->left;
         held = ZSTD_compressStream2(context->encoder, &out, &in, ZSTD_e_flush);
@@ -292,31 +290,11 @@ const el_engine_t el_engine_zstd = {
 #define DCZ_LEVEL_MAX 9
 
 /*
- * RFC 9842 §5: a decoder has 8 MB for the window, or a quarter more than the dictionary where that
+ * RFC 9842 §5: a decoder has 8 MB for the window, or a quarter more than the dictionary if that
  * is more, up to 128 MB.
  */
 #define DCZ_WINDOW_BITS 23
 #define DCZ_WINDOW_BITS_MAX 27
-
-/*
- * The dictionary can be pointed to as long as no more than a window of the body has gone by. So the
- * window is as large as the body; of unknown length, such a body is taken to be about as long as
- * the dictionary.
- */
-static int zstd_dcz_window_bits(uint64_t size_hint, uint64_t dictionary)
-{
-    uint64_t wanted = size_hint ? size_hint : dictionary;
-    int most = DCZ_WINDOW_BITS;
-    int bits = size_hint ? WINDOW_BITS_MIN : WINDOW_BITS_STREAM;
-
-    while (most < DCZ_WINDOW_BITS_MAX && UINT64_C(2) << most <= dictionary + dictionary / 4) {
-        most++;
-    }
-    while (bits < most && UINT64_C(1) << bits < wanted) {
-        bits++;
-    }
-    return bits;
-}
 
 /*
  * The tables follow from the level and the dictionary's length. The library's are for the body,
@@ -357,7 +335,7 @@ static void zstd_dcz_discard(el_dictionary_t *dictionary)
 
 /*
  * As raw content, whatever it begins with: the library would take its own dictionaries for such. In
- * memory that was made before: up to 1.5.4 the library does not notice where it gets none itself.
+ * memory that was made before: up to 1.5.4 the library does not notice if it gets none itself.
  */
 static bool zstd_dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
 {
@@ -389,9 +367,21 @@ static bool zstd_dcz_reset(el_context_t *base, const el_setup_t *setup)
     zstd_context_t *context = (zstd_context_t *)base;
     ZSTD_CCtx *encoder = context->encoder;
     unsigned long long size = setup->size_hint ? setup->size_hint : ZSTD_CONTENTSIZE_UNKNOWN;
-    int window = zstd_dcz_window_bits(setup->size_hint, setup->dictionary->nbytes);
     const dcz_prepared_t *prepared = setup->dictionary->prepared;
+    uint64_t dictionary = setup->dictionary->nbytes;
+    uint64_t wanted = setup->size_hint ? setup->size_hint : dictionary;
+    int window = setup->size_hint ? WINDOW_BITS_MIN : WINDOW_BITS_STREAM, most = DCZ_WINDOW_BITS;
 
+    /*
+     * The dictionary can be pointed to until a window of the body has gone by. So the window is as
+     * large as the body; of unknown length, that is taken to be about as long as the dictionary.
+     */
+    while (most < DCZ_WINDOW_BITS_MAX && UINT64_C(2) << most <= dictionary + dictionary / 4) {
+        most++;
+    }
+    while (window < most && UINT64_C(1) << window < wanted) {
+        window++;
+    }
     context->head = el_head_of(EL_DCZ, setup);
     context->blocks = zstd_blocks_of(setup->size_hint, DCZ_ONE_BLOCK, DCZ_BLOCK_FIRST, DCZ_AT_ONCE);
     return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
@@ -401,18 +391,6 @@ static bool zstd_dcz_reset(el_context_t *base, const el_setup_t *setup)
            && zstd_set(encoder, ZSTD_c_forceAttachDict, ZSTD_dictForceAttach)
            && !ZSTD_isError(ZSTD_CCtx_refCDict(encoder, prepared->dictionary))
            && !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(encoder, size));
-}
-
-static el_step_t zstd_dcz_step(el_context_t *base, el_op_t op, el_span_t *span)
-{
-    return el_head_put(&((zstd_context_t *)base)->head, span) ? zstd_step(base, op, span)
-                                                              : EL_STEP_MORE;
-}
-
-static el_step_t zstd_dcz_encode(el_context_t *base, el_span_t *span)
-{
-    return el_head_put(&((zstd_context_t *)base)->head, span) ? zstd_encode(base, span)
-                                                              : EL_STEP_MORE;
 }
 
 const el_engine_t el_engine_dcz = {
@@ -425,8 +403,8 @@ const el_engine_t el_engine_dcz = {
     .key = zstd_key,
     .create = zstd_create,
     .reset = zstd_dcz_reset,
-    .step = zstd_dcz_step,
-    .encode = zstd_dcz_encode,
+    .step = zstd_step,
+    .encode = zstd_encode,
     .free = zstd_free,
     .prepare = zstd_dcz_prepare,
     .by_level = true,

@@ -1,5 +1,5 @@
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* CPU sets */
+#define _GNU_SOURCE /* CPU sets, locks of open file descriptions */
 #endif
 
 #include "host/machine.h"
@@ -8,14 +8,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#ifdef __linux__
-#include <linux/magic.h>
-#include <sys/vfs.h>
+#ifdef ELASTIC_WITH_TCP_RATE
+/* The kernel's own header: glibc's struct tcp_info ends before the rates, and both do not mix. */
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #endif
 
 /* Without waiting: a path that names a FIFO must not hold the thread. */
@@ -91,7 +98,7 @@ static void machine_read_affinity(el_machine_t *machine)
     CPU_FREE(set);
 }
 
-/* Leaves of the mask what is in the group's cpuset too; all of it where that would be nothing. */
+/* Narrows the mask to the group's cpuset, unless that leaves no CPU. */
 static void machine_narrow_mask(el_machine_t *machine, const char *folder, const char *name)
 {
     size_t len = machine_read_in(machine, folder, name);
@@ -136,37 +143,30 @@ static bool machine_find_folder(el_machine_t *machine, const char *controller, f
     return base > 0;
 }
 
-static bool machine_read_limit(el_machine_t *machine, unsigned version, const char *folder,
-                               double *cpus)
-{
-    char quota[64];
-    size_t len = machine_read_in(machine, folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
-    size_t quota_len = len < sizeof(quota) ? len : sizeof(quota);
-
-    if (len == 0) {
-        return false;
-    }
-    if (version == 2) {
-        return el_cgroup_max(machine->small, len, cpus);
-    }
-    memcpy(quota, machine->small, quota_len);
-    len = machine_read_in(machine, folder, "cpu.cfs_period_us");
-    return el_cgroup_quota(quota, quota_len, machine->small, len, cpus);
-}
-
 /*
  * The least limit of the group and of what it is in. `folder` becomes the one that has it: what
  * others in there use counts against it too.
  */
 static void machine_find_limit(el_machine_t *machine, unsigned version, folder_t *folder)
 {
+    const char *name = version == 2 ? "cpu.max" : "cpu.cfs_quota_us";
     folder_t at = *folder;
-    double cpus;
+    char quota[64];
 
     machine->facts.limit = 0;
     do {
-        if (machine_read_limit(machine, version, at.path, &cpus) && cpus > 0
-            && (machine->facts.limit == 0 || cpus < machine->facts.limit)) {
+        size_t len = machine_read_in(machine, at.path, name);
+        size_t quota_len = len < sizeof(quota) ? len : sizeof(quota);
+        double cpus = 0;
+
+        if (len > 0 && version == 2) {
+            el_cgroup_max(machine->small, len, &cpus);
+        } else if (len > 0) {
+            memcpy(quota, machine->small, quota_len);
+            len = machine_read_in(machine, at.path, "cpu.cfs_period_us");
+            el_cgroup_quota(quota, quota_len, machine->small, len, &cpus);
+        }
+        if (cpus > 0 && (machine->facts.limit == 0 || cpus < machine->facts.limit)) {
             machine->facts.limit = cpus;
             *folder = at;
         }
@@ -226,21 +226,10 @@ static void machine_look_at_version_2(el_machine_t *machine)
     }
 }
 
-/* A file of /proc: what a container's host puts in its place need not keep the clock's time. */
-static bool machine_is_the_kernels(const char *path)
-{
-#ifdef PROC_SUPER_MAGIC
-    struct statfs system;
-
-    return statfs(path, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
-#else
-    (void)path;
-    return false;
-#endif
-}
-
 static void machine_look(el_machine_t *machine, uint64_t now_usec)
 {
+    struct statfs system;
+
     memset(&machine->facts, 0, sizeof(machine->facts));
     memset(machine->path, 0, sizeof(machine->path));
     machine->looked_usec = now_usec;
@@ -253,8 +242,11 @@ static void machine_look(el_machine_t *machine, uint64_t now_usec)
     snprintf(machine->path[EL_MACHINE_STAT], EL_CGROUP_PATH, "%s%s",
              machine->proc_stat != NULL ? machine->proc_stat : machine->root,
              machine->proc_stat != NULL ? "" : "/proc/stat");
-    machine->facts.tick_usec = machine_is_the_kernels(machine->path[EL_MACHINE_STAT])
-                                   ? 1e6 / (double)sysconf(_SC_CLK_TCK) : 0;
+    /* A file that a container's host puts in place of /proc need not keep the clock's time. */
+    if (statfs(machine->path[EL_MACHINE_STAT], &system) == 0
+        && system.f_type == PROC_SUPER_MAGIC) {
+        machine->facts.tick_usec = 1e6 / (double)sysconf(_SC_CLK_TCK);
+    }
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
     machine->signals = el_load_signals(machine->kind, &machine->facts);
     el_load_signals_text(machine->kind, &machine->facts, machine->signals_text,
@@ -320,11 +312,223 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
     } else {
         good = reading->has_usage =
             len > 0
-            && (machine->facts.cgroups == 2
-                    ? el_cgroup_stat(machine->text, len, &reading->usage_usec)
-                    : el_cgroup_usage(machine->text, len, &reading->usage_usec));
+            && el_cgroup_usage(machine->facts.cgroups, machine->text, len, &reading->usage_usec);
     }
     /* A text that was read and not understood is no error of the system's. */
     errno = !good && len > 0 ? 0 : errno;
     return good;
+}
+
+bool el_tcp_rate_of(const void *info, size_t len, el_tcp_rate_t *rate)
+{
+#ifdef ELASTIC_WITH_TCP_RATE
+    const struct tcp_info *known = info;
+
+    if (len >= offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(known->tcpi_delivery_rate)
+        && known->tcpi_delivery_rate > 0) {
+        rate->rate = 8. * (double)known->tcpi_delivery_rate; /* bytes a second */
+        rate->limited = known->tcpi_delivery_rate_app_limited;
+        return true;
+    }
+#endif
+    (void)info;
+    (void)len;
+    (void)rate;
+    return false;
+}
+
+bool el_tcp_rate(int fd, el_tcp_rate_t *rate)
+{
+#ifdef ELASTIC_WITH_TCP_RATE
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0
+           && el_tcp_rate_of(&info, len, rate);
+#else
+    (void)fd;
+    (void)rate;
+    return false;
+#endif
+}
+
+bool el_path_within(const char *path, const char *folder)
+{
+    char *real_path = realpath(path, NULL);
+    char *real_folder = realpath(folder, NULL);
+    bool within = false;
+
+    if (real_path && real_folder) {
+        size_t len = strlen(real_folder);
+
+        /* Only the root of the file system ends in a slash. */
+        len -= len == 1;
+        within = strncmp(real_path, real_folder, len) == 0 && real_path[len] == '/';
+    }
+    free(real_path);
+    free(real_folder);
+    return within;
+}
+
+bool el_file_stat(int descriptor, el_file_id_t *id)
+{
+    struct stat file;
+
+    if (fstat(descriptor, &file) != 0 || !S_ISREG(file.st_mode)) {
+        return false;
+    }
+    *id = (el_file_id_t){
+        .device = (uint64_t)file.st_dev,
+        .inode = (uint64_t)file.st_ino,
+        .size = (uint64_t)file.st_size,
+        .modified_sec = (int64_t)file.st_mtim.tv_sec,
+        .changed_sec = (int64_t)file.st_ctim.tv_sec,
+        .modified_nsec = (uint32_t)file.st_mtim.tv_nsec,
+        .changed_nsec = (uint32_t)file.st_ctim.tv_nsec,
+    };
+    return true;
+}
+
+bool el_file_is_in_memory(int descriptor)
+{
+    struct statfs system;
+
+    return fstatfs(descriptor, &system) != 0 || system.f_type == TMPFS_MAGIC
+           || system.f_type == RAMFS_MAGIC;
+}
+
+#define WRITE_FLAGS (O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
+
+/*
+ * An open file description's lock on all of the file, the writer's: one that the process's other
+ * descriptors of the file do not end, and that a reader can ask about without taking it.
+ */
+static int machine_lock(int fd, int command, struct flock *all)
+{
+    *all = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, command, all);
+}
+
+static el_position_verdict_t machine_decode(int fd, uint64_t now_usec, el_position_t *position)
+{
+    el_position_verdict_t verdict;
+    uint8_t bytes[EL_POSITION_SIZE];
+    struct flock found;
+    struct stat info;
+    ssize_t got;
+
+    if (fstat(fd, &info) != 0) {
+        return EL_POSITION_SHORT;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        errno = 0;
+        return EL_POSITION_FOREIGN;
+    }
+    got = pread(fd, bytes, sizeof(bytes), 0);
+    if (got < 0) {
+        return EL_POSITION_SHORT;
+    }
+    verdict = el_position_decode(bytes, (size_t)got, now_usec, position);
+    /* If that cannot be found out, the position's age tells. */
+    if (verdict == EL_POSITION_GOOD && position->locked && machine_lock(fd, F_OFD_GETLK, &found) == 0
+        && found.l_type == F_UNLCK) {
+        verdict = EL_POSITION_STOPPED;
+    }
+    errno = 0;
+    return verdict;
+}
+
+el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t now_usec,
+                                            el_position_t *position)
+{
+    int fd = kept >= 0 ? kept : open(path, OPEN_FLAGS), saved;
+    el_position_verdict_t verdict = fd >= 0 ? machine_decode(fd, now_usec,
+                                                           position) : EL_POSITION_SHORT;
+
+    /* Twice, if the first look met the writer in the middle of its write. */
+    if (verdict == EL_POSITION_DAMAGED) {
+        verdict = machine_decode(fd, now_usec, position);
+    }
+    if (kept < 0 && fd >= 0) {
+        saved = errno;
+        close(fd);
+        errno = saved;
+    }
+    return verdict;
+}
+
+el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path)
+{
+    el_position_file_result_t result = EL_POSITION_FILE_OPEN;
+    struct stat info;
+    struct flock wanted;
+    int saved;
+
+    file->path = path;
+    file->fd = open(path, WRITE_FLAGS, 0644);
+    if (file->fd < 0) {
+        return EL_POSITION_FILE_ERROR;
+    }
+    if (fstat(file->fd, &info) != 0) {
+        result = EL_POSITION_FILE_ERROR;
+    } else if (!S_ISREG(info.st_mode) || info.st_size > EL_POSITION_SIZE) {
+        /* A file that is longer than a position was somebody's before its path was given here. */
+        result = EL_POSITION_FILE_REFUSED;
+    } else if (machine_lock(file->fd, F_OFD_SETLK, &wanted) != 0) {
+        result = errno == EAGAIN || errno == EACCES ? EL_POSITION_FILE_TAKEN
+                                                    : EL_POSITION_FILE_ERROR;
+    }
+    if (result != EL_POSITION_FILE_OPEN) {
+        saved = errno;
+        el_position_file_close(file);
+        errno = saved;
+    }
+    return result;
+}
+
+bool el_position_file_write(el_position_file_t *file, const el_position_t *position)
+{
+    el_position_t locked = *position;
+    uint8_t bytes[EL_POSITION_SIZE];
+    struct stat named, opened;
+    ssize_t put;
+
+    locked.locked = true;
+    /* The name may have come to mean another file, or none. */
+    if (file->fd < 0 || stat(file->path, &named) != 0 || fstat(file->fd, &opened) != 0
+        || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino) {
+        const char *path = file->path;
+
+        el_position_file_close(file);
+        switch (el_position_file_open(file, path)) {
+        case EL_POSITION_FILE_OPEN:
+            break;
+        case EL_POSITION_FILE_TAKEN:
+            errno = EBUSY;
+            return false;
+        case EL_POSITION_FILE_REFUSED:
+            errno = EEXIST;
+            return false;
+        default:
+            return false;
+        }
+    }
+    /* If somebody has added bytes, the next elasticd would take it for another's file. */
+    if (ftruncate(file->fd, EL_POSITION_SIZE) != 0) {
+        return false;
+    }
+    el_position_encode(&locked, bytes);
+    put = pwrite(file->fd, bytes, sizeof(bytes), 0);
+    if (put >= 0 && put < (ssize_t)sizeof(bytes)) {
+        errno = ENOSPC;
+    }
+    return put == (ssize_t)sizeof(bytes);
+}
+
+void el_position_file_close(el_position_file_t *file)
+{
+    if (file->fd >= 0) {
+        close(file->fd);
+        file->fd = -1;
+    }
 }

@@ -143,7 +143,7 @@ static void *process_work(void *unused)
     idle.tid = (pid_t)syscall(SYS_gettid);
     sem_post(&idle.begun);
     process_wait_for(&idle.wake);
-    /* el_idle_thread_start() has failed where there is nothing to run. */
+    /* el_idle_thread_start() has failed if there is nothing to run. */
     while (idle.run) {
         idle.run();
         process_wait_for(&idle.wake);

@@ -25,7 +25,7 @@ bool el_process_is_alive(uint32_t pid);
 
 /*
  * Keeps the shared object that has `address` mapped, and what it depends on, until this process
- * ends, even where it is unloaded: for threads that may still run in it. False if it cannot.
+ * ends, even if it is unloaded: for threads that may still run in it. False if it cannot.
  */
 bool el_code_keep(const void *address);
 

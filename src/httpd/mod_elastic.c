@@ -16,7 +16,6 @@
 
 #include "elastic/ladder.h"
 #include "engines/memory.h"
-#include "engines/dictionary.h"
 #include "engines/engines.h"
 
 #include "ap_mpm.h"

@@ -1,6 +1,6 @@
 /*
  * elasticd: monitor and set, as a process of its own. It samples the load, runs the controller that
- * the module has too, and writes the position into a file (position.h) for whoever compresses.
+ * the module has too, and writes the position into a file (control.h) for whoever compresses.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -8,7 +8,6 @@
 
 #include "elastic/control.h"
 #include "host/process.h"
-#include "host/files.h"
 #include "host/machine.h"
 
 #include <errno.h>
@@ -67,6 +66,9 @@ struct row {
     const char *allowed;
 };
 
+/* The field of `row` in `options`. */
+#define FIELD(type) (*(type *)((char *)options + row->at))
+
 /* The whole text as a number within bounds. */
 static bool elasticd_read_number(const char *text, double least, double most, double *number)
 {
@@ -83,35 +85,16 @@ static bool elasticd_read_number(const char *text, double least, double most, do
     return true;
 }
 
-static bool elasticd_read_whole(const char *text, long least, long most, long *number)
-{
-    char *end;
-    long value;
-
-    errno = 0;
-    value = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || value < least || value > most) {
-        return false;
-    }
-    *number = value;
-    return true;
-}
-
-static void *elasticd_field(const row_t *row, options_t *options)
-{
-    return (char *)options + row->at;
-}
-
 static bool elasticd_read_text(const row_t *row, const char *text, options_t *options)
 {
-    *(const char **)elasticd_field(row, options) = text;
+    FIELD(const char *) = text;
     return true;
 }
 
 static bool elasticd_read_flag(const row_t *row, const char *text, options_t *options)
 {
     (void)text;
-    *(bool *)elasticd_field(row, options) = true;
+    FIELD(bool) = true;
     return true;
 }
 
@@ -122,7 +105,7 @@ static bool elasticd_read_percent(const row_t *row, const char *text, options_t 
     if (!elasticd_read_number(text, 0, 100, &percent)) {
         return false;
     }
-    *(double *)elasticd_field(row, options) = percent / 100;
+    FIELD(double) = percent / 100;
     return true;
 }
 
@@ -148,7 +131,7 @@ static bool elasticd_read_interval(const row_t *row, const char *text, options_t
                               &value)) {
         return false;
     }
-    *(uint64_t *)elasticd_field(row, options) = (uint64_t)(value * unit_msec * 1000 + 0.5);
+    FIELD(uint64_t) = (uint64_t)(value * unit_msec * 1000 + 0.5);
     return true;
 }
 
@@ -156,15 +139,15 @@ static bool elasticd_read_mode(const row_t *row, const char *text, options_t *op
 {
     bool step = strcmp(text, "step") == 0;
 
-    *(el_control_mode_t *)elasticd_field(row, options) = step ? EL_CONTROL_STEP : EL_CONTROL_MIX;
+    FIELD(el_control_mode_t) = step ? EL_CONTROL_STEP : EL_CONTROL_MIX;
     return step || strcmp(text, "mix") == 0;
 }
 
 static bool elasticd_read_load(const row_t *row, const char *text, options_t *options)
 {
     for (int kind = 0; kind < EL_LOAD_KINDS; kind++) {
-        if (strcmp(text, el_load_kind_word((el_load_kind_t)kind)) == 0) {
-            *(el_load_kind_t *)elasticd_field(row, options) = (el_load_kind_t)kind;
+        if (strcmp(text, el_load_words[kind]) == 0) {
+            FIELD(el_load_kind_t) = (el_load_kind_t)kind;
             return true;
         }
     }
@@ -179,29 +162,28 @@ static bool elasticd_read_proc_stat(const row_t *row, const char *text, options_
 
 static bool elasticd_read_start(const row_t *row, const char *text, options_t *options)
 {
-    return elasticd_read_number(text, 0, TOP_MAX, elasticd_field(row, options));
+    return elasticd_read_number(text, 0, TOP_MAX, &FIELD(double));
 }
 
-static bool elasticd_read_top(const row_t *row, const char *text, options_t *options)
+/* The whole number of --nice or --top. */
+static bool elasticd_read_whole(const row_t *row, const char *text, options_t *options)
 {
-    long number;
+    bool nice = row->letter == 'n';
+    char *end;
+    long value;
 
-    if (!elasticd_read_whole(text, 1, TOP_MAX, &number)) {
+    errno = 0;
+    value = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < (nice ? -20 : 1)
+        || value > (nice ? 19 : TOP_MAX)) {
         return false;
     }
-    *(unsigned *)elasticd_field(row, options) = (unsigned)number;
-    return true;
-}
-
-static bool elasticd_read_nice(const row_t *row, const char *text, options_t *options)
-{
-    long number;
-
-    if (!elasticd_read_whole(text, -20, 19, &number)) {
-        return false;
+    if (nice) {
+        options->nice = (int)value;
+        options->nice_given = true;
+    } else {
+        options->control.top = (unsigned)value;
     }
-    *(int *)elasticd_field(row, options) = (int)number;
-    options->nice_given = true;
     return true;
 }
 
@@ -225,7 +207,7 @@ static const row_t rows[] = {
      elasticd_read_percent, AT(control.bypass), PERCENTAGE},
     {'c', "control", "MODE", "step or mix (mix)", elasticd_read_mode, AT(control.mode),
      "step or mix"},
-    {'t', "top", "N", "setups above the floor, 1 to 1000 (8)", elasticd_read_top, AT(control.top),
+    {'t', "top", "N", "setups above the floor, 1 to 1000 (8)", elasticd_read_whole, AT(control.top),
      "a number of 1 to 1000"},
     {'s', "start", "N", "position to begin with, 0 to top (five eighths of top)",
      elasticd_read_start, AT(start), "a position of 0 to --top"},
@@ -234,7 +216,7 @@ static const row_t rows[] = {
     {0, "proc-stat", "PATH", "read in place of /proc/stat; implies --load stat",
      elasticd_read_proc_stat, AT(proc_stat), NULL},
     {0, "root", "PATH", "read the kernel's files below PATH", elasticd_read_text, AT(root), NULL},
-    {'n', "nice", "N", "priority of the process, -20 to 19 (-5)", elasticd_read_nice, AT(nice),
+    {'n', "nice", "N", "priority of the process, -20 to 19 (-5)", elasticd_read_whole, AT(nice),
      "a number of -20 to 19"},
     {0, "show", NULL, "print what the position file says, and end", elasticd_read_flag,
      AT(show), NULL},
@@ -423,21 +405,6 @@ static bool elasticd_publish(bool stopped)
     return good;
 }
 
-static void elasticd_note_sampling(bool good, const char *path)
-{
-    if (good != self.sampling_failed) {
-        return;
-    }
-    self.sampling_failed = !good;
-    if (good) {
-        elasticd_say(LOG_NOTICE, "the CPU load can be read from %s again, sampling resumes", path);
-    } else {
-        elasticd_say(LOG_WARNING,
-                     "the CPU load cannot be read from %s%s%s; nothing is published until it "
-                     "can", path, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
-    }
-}
-
 /* Samples, controls and publishes. If there is no load to go by, the file becomes stale. */
 static void elasticd_tick(uint64_t now)
 {
@@ -445,13 +412,21 @@ static void elasticd_tick(uint64_t now)
     el_reading_t *after = &self.readings[1 - self.newest];
     el_observation_t observed = {0};
     const char *path = "";
-    bool good;
+    bool good, log; /* said once */
 
     if (el_machine_refresh(&self.machine, now)) {
         elasticd_say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
     }
     good = el_machine_read(&self.machine, now, after, &path);
-    elasticd_note_sampling(good, path);
+    log = good == self.sampling_failed;
+    self.sampling_failed = !good;
+    if (log && good) {
+        elasticd_say(LOG_NOTICE, "the CPU load can be read from %s again, sampling resumes", path);
+    } else if (log) {
+        elasticd_say(LOG_WARNING,
+                     "the CPU load cannot be read from %s%s%s; nothing is published until it "
+                     "can", path, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+    }
     if (!good) {
         return;
     }
@@ -466,25 +441,15 @@ static void elasticd_tick(uint64_t now)
     elasticd_publish(false);
 }
 
-/* Waits for a signal until `due`; 0 if none came. */
-static int elasticd_wait_until(uint64_t due)
-{
-    uint64_t now = el_clock_usec();
-    uint64_t left = due > now ? due - now : 0;
-    struct timespec timeout = {(time_t)(left / 1000000), (long)(left % 1000000 * 1000)};
-    int signal_number = sigtimedwait(&self.signals, NULL, &timeout);
-
-    return signal_number > 0 ? signal_number : 0;
-}
-
 static int elasticd_run(void)
 {
     uint64_t due = el_clock_usec();
 
     for (;;) {
-        uint64_t now;
+        uint64_t now = el_clock_usec(), left = due > now ? due - now : 0;
+        struct timespec timeout = {(time_t)(left / 1000000), (long)(left % 1000000 * 1000)};
 
-        switch (elasticd_wait_until(due)) {
+        switch (sigtimedwait(&self.signals, NULL, &timeout)) {
         case SIGTERM:
         case SIGINT:
             elasticd_publish(true);
@@ -499,7 +464,7 @@ static int elasticd_run(void)
             break;
         }
         now = el_clock_usec();
-        if (el_control_due(due, now)) {
+        if (now >= due) {
             elasticd_tick(now);
             due = el_control_schedule(due, now, self.options.interval_usec);
         }
@@ -516,7 +481,7 @@ static int elasticd_show(void)
         fprintf(stderr, "elasticd: %s cannot be read: %s\n", self.options.file, strerror(errno));
         return EXIT_FAILURE;
     }
-    printf("%s %s\n", self.options.file, el_position_text(verdict));
+    printf("%s %s\n", self.options.file, el_position_texts[verdict]);
     if (position.updated_usec != 0) {
         printf("position %.5f of %u\nbypass   %s\n", el_control_position(position.control),
                position.control.top, position.control.bypass ? "yes" : "no");

@@ -1,4 +1,3 @@
-#include "elastic/cgroup.h"
 
 #include "elastic/load.h"
 
@@ -35,8 +34,8 @@ static void check_numbers(const char *text, size_t size)
     MUST(!el_cgroup_max(text, size, &cpus) || cpus >= 0);
     MUST(!el_cgroup_quota(text, size, text, size, &cpus) || cpus >= 0);
     MUST(!el_cgroup_cpus(text, size, &set) || el_cpuset_count(&set) <= EL_LOAD_CPUS);
-    el_cgroup_stat(text, size, &usec);
-    el_cgroup_usage(text, size, &usec);
+    el_cgroup_usage(2, text, size, &usec);
+    el_cgroup_usage(1, text, size, &usec);
 }
 
 /* The input is two texts around a zero byte: a file of groups and one of mounts. */

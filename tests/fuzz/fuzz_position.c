@@ -1,4 +1,4 @@
-#include "elastic/position.h"
+#include "elastic/control.h"
 
 #include "fuzz.h"
 

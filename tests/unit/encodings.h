@@ -2,7 +2,6 @@
 #ifndef ELASTIC_TESTS_ENCODINGS_H
 #define ELASTIC_TESTS_ENCODINGS_H
 
-#include "engines/dictionary.h"
 #include "engines/engines.h"
 #include "engines/library.h"
 #include "engines/memory.h"

@@ -1,7 +1,7 @@
 /* Who samples: claims on the shared block, of threads, processes and generations. */
 #define _GNU_SOURCE /* pthread_barrier_t */
 #include "block.h"
-#include "elastic/position.h"
+#include "elastic/control.h"
 #include "suites.h"
 
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ static bool claims(uint64_t generation, uint64_t now)
 
 TEST(claims, a_claim_is_won_when_due_and_once)
 {
-    uint64_t generation = block_adopt(&block_config), due = el_state_due(state), claim = 0;
+    uint64_t generation = block_adopt(&block_config), due = atomic_load(&state->next_sample), claim = 0;
 
     ck_assert_uint_le(due, START + INTERVAL);
     ck_assert(!claims(generation, due - 1));
@@ -113,17 +113,17 @@ TEST(claims, a_surge_brings_samples_forward)
     ck_assert_uint_eq(arrive(surge - 1, now) + arrive(surge - 1, now + TENTH), 0);
     now += 2 * TENTH;
     ck_assert_uint_eq(arrive(3 * surge, now), 1);
-    ck_assert_uint_eq(el_state_due(state), now);
+    ck_assert_uint_eq(atomic_load(&state->next_sample), now);
     ck_assert(!claims(generation, now - 1) && claims(generation, now));
     /* No more often than this: it begins anew, but brings nothing forward. */
     now += TENTH;
     ck_assert_uint_eq(arrive(3 * surge, now - 1) + arrive(3 * surge, now), 0);
     for (unsigned sample = 0; sample < 4; sample++, now += TENTH) {
-        ck_assert_uint_eq(el_state_due(state), now);
+        ck_assert_uint_eq(atomic_load(&state->next_sample), now);
         ck_assert(claims(generation, now));
     }
     ck_assert(claims(generation, now));
-    ck_assert_uint_eq(el_state_due(state), now + INTERVAL);
+    ck_assert_uint_eq(atomic_load(&state->next_sample), now + INTERVAL);
 }
 
 /* After a reload, too: what was a surge to a price is forgotten. */

@@ -1,6 +1,6 @@
 /* What samples make of the position in the shared block. */
 #include "block.h"
-#include "elastic/position.h"
+#include "elastic/control.h"
 #include "suites.h"
 
 CASE(block_control, .set_up = block_setup, .tear_down = block_teardown);

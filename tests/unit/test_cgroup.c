@@ -1,4 +1,3 @@
-#include "elastic/cgroup.h"
 #include "elastic/load.h"
 #include "suites.h"
 
@@ -125,7 +124,7 @@ EACH(cgroup, cpu_stat_has_the_time_used, stats)
     const char *copy = exact(row->text).at;
     uint64_t usec = 0;
 
-    named_eq(row->text, el_cgroup_stat(copy, strlen(row->text), &usec), row->usec > 0);
+    named_eq(row->text, el_cgroup_usage(2, copy, strlen(row->text), &usec), row->usec > 0);
     named_eq(row->text, usec, row->usec);
 }
 
@@ -133,9 +132,9 @@ TEST(cgroup, cpuacct_has_the_time_used)
 {
     uint64_t usec = 7;
 
-    ck_assert(el_cgroup_usage("11185708632915\n", 15, &usec));
-    ck_assert(!el_cgroup_usage("", 0, &usec) && !el_cgroup_usage("x\n", 2, &usec));
-    ck_assert(!el_cgroup_usage("-5\n", 3, &usec));
+    ck_assert(el_cgroup_usage(1, "11185708632915\n", 15, &usec));
+    ck_assert(!el_cgroup_usage(1, "", 0, &usec) && !el_cgroup_usage(1, "x\n", 2, &usec));
+    ck_assert(!el_cgroup_usage(1, "-5\n", 3, &usec));
     ck_assert_uint_eq(usec, UINT64_C(11185708632));
 }
 

@@ -8,7 +8,7 @@ CASE(tallies, ZEROED(tally));
 TEST(tallies, a_series_is_found_by_coding_and_engine)
 {
     for (int series = 0; series < EL_TALLY_SERIES_COUNT; series++) {
-        const el_tally_series_info_t *info = el_tally_info((el_tally_series_t)series);
+        const el_tally_series_info_t *info = &el_tally_info[series];
 
         ck_assert_int_eq(el_tally_find(info->coding, info->engine), series);
     }
@@ -19,10 +19,10 @@ TEST(tallies, a_series_is_found_by_coding_and_engine)
 TEST(tallies, bounds_rise_and_are_what_their_text_says)
 {
     for (el_tally_kind_t kind = 0; kind < EL_TALLY_KINDS; kind++) {
-        const el_tally_bound_t *bounds = el_tally_bounds(kind);
+        const el_tally_bound_t *bounds = el_tally_bounds[kind];
 
         for (int i = 0; i < EL_TALLY_BOUNDS; i++) {
-            double said = strtod(bounds[i].text, NULL) * el_tally_scale(kind);
+            double said = strtod(bounds[i].text, NULL) * el_tally_scale[kind];
 
             ck_assert_double_eq_tol((double)bounds[i].most, said, 0.5);
             ck_assert(i == 0 || bounds[i].most > bounds[i - 1].most);

@@ -195,7 +195,7 @@ static const struct {
 EACH(dictionary, a_dictionary_is_for_certain_requests, requests)
 {
     row_eq(el_dictionary_entry_fits(&entry, &row->request), row->reason);
-    ck_assert_uint_gt(strlen(el_dictionary_note(row->reason)), 1);
+    ck_assert_uint_gt(strlen(el_dictionary_notes[row->reason]), 1);
 }
 
 TEST(dictionary, without_destinations_and_id_it_is_for_more)

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 /* The numbers of a file, and whether its next change will show in them. */
 #include "elastic/entry.h"
-#include "host/files.h"
+#include "host/machine.h"
 #include "suites.h"
 
 #include <fcntl.h>

@@ -211,7 +211,7 @@ EACH(load_signals, a_machine_has_a_plan, choices)
     ck_assert_str_eq(text, row->text);
     el_load_signals_text(row->kind, &row->facts, cut, sizeof(cut));
     ck_assert_int_eq(strncmp(cut, text, sizeof(cut) - 1), 0);
-    ck_assert_str_eq(el_load_kind_word(EL_LOAD_CGROUP), "cgroup");
+    ck_assert_str_eq(el_load_words[EL_LOAD_CGROUP], "cgroup");
 }
 
 static el_reading_t first, last;
@@ -296,10 +296,10 @@ TEST(load_signals, what_is_missing_is_not_made_up)
 TEST(load_signals, an_interval_has_a_capacity)
 {
     interval(0);
-    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 500000);
-    ck_assert_double_eq(el_reading_capacity(&by_cgroup, &first, &last), 200000);
+    ck_assert_double_eq(el_reading_usec(&first, &last) * by_stat.cpus, 500000);
+    ck_assert_double_eq(el_reading_usec(&first, &last) * by_cgroup.cpus, 200000);
     first.at_usec = 0;
-    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 0);
+    ck_assert_double_eq(el_reading_usec(&first, &last) * by_stat.cpus, 0);
     first.at_usec = last.at_usec + 1;
-    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 0);
+    ck_assert_double_eq(el_reading_usec(&first, &last) * by_stat.cpus, 0);
 }

@@ -1,4 +1,4 @@
-#include "elastic/precompressed.h"
+#include "elastic/entry.h"
 #include "suites.h"
 
 #define GOOD EL_PRECOMPRESSED_FAULTS_COUNT

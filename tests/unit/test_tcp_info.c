@@ -1,5 +1,5 @@
 /* What the kernel's answer says of a connection, however long it is. */
-#include "host/tcp_info.h"
+#include "host/machine.h"
 #include "suites.h"
 
 #include <netinet/in.h>

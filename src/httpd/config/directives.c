@@ -3,7 +3,7 @@
 #include "elastic/counters.h"
 #include "elastic/dictionary.h"
 #include "elastic/http.h"
-#include "elastic/packet.h"
+#include "elastic/decide.h"
 #include "engines/engines.h"
 
 #include "apr_lib.h"

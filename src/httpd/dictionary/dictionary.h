@@ -12,7 +12,7 @@
 #include "httpd/config/config.h"
 
 #include "elastic/dictionary.h"
-#include "engines/dictionary.h"
+#include "engines/engines.h"
 
 /* The folder of the files on each host. A file's name there begins like the hash of its bytes. */
 #define EL_SITE_FOLDER "/.well-known/elastic-dictionary/"

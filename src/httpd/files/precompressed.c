@@ -5,8 +5,8 @@
 #include "httpd/response/available.h"
 #include "httpd/response/choose.h"
 
-#include "elastic/precompressed.h"
-#include "host/files.h"
+#include "elastic/entry.h"
+#include "host/machine.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

@@ -111,7 +111,7 @@ static el_dictionary_reason_t available_find(el_response_t *response, const char
 
 static void available_note(request_rec *r, el_dictionary_reason_t reason)
 {
-    apr_table_setn(r->notes, "elastic-dictionary", el_dictionary_note(reason));
+    apr_table_setn(r->notes, "elastic-dictionary", el_dictionary_notes[reason]);
     el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + (unsigned)reason), 1);
 }
 

@@ -4,7 +4,7 @@
 #include "httpd/shared/costs.h"
 
 #include "engines/engines.h"
-#include "host/files.h"
+#include "host/machine.h"
 #include "host/process.h"
 
 #include "apr_strings.h"

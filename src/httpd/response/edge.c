@@ -5,7 +5,7 @@
 #include "httpd/response/response.h"
 
 #include "elastic/http.h"
-#include "elastic/packet.h"
+#include "elastic/decide.h"
 
 #include "apr_strings.h"
 #include "mod_cache.h"

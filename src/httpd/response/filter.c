@@ -25,7 +25,6 @@
 #include "httpd/shared/costs.h"
 #include "httpd/shared/tick.h"
 
-#include "engines/dictionary.h"
 #include "engines/engines.h"
 
 #include "http_log.h"

@@ -1,7 +1,7 @@
 #include "httpd/response/response.h"
 
-#include "elastic/packet.h"
-#include "host/tcp_info.h"
+#include "elastic/decide.h"
+#include "host/machine.h"
 
 #include "apr_portable.h"
 #include "apr_strings.h"
@@ -320,7 +320,8 @@ uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *
                 && !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ipaddr_ptr),
         .tls = ap_ssl_conn_is_ssl(c),
         .http2 = c != r->connection,
-        .header = el_fields_size(response->r) + el_padding_room(padding),
+        .header = el_fields_size(response->r)
+                  + (padding > 0 ? sizeof(EL_PADDING_FIELD ": \r\n") - 1 + padding : 0),
     });
 }
 

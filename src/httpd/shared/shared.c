@@ -110,7 +110,7 @@ el_effort_t el_shared_effort(el_control_state_t control)
     if (effort.price < 0 && control.fraction > 0) {
         uint32_t turn = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed);
 
-        effort.position += el_control_upper(control, el_control_share(turn + el_shared.process));
+        effort.position += el_control_upper(control, turn + el_shared.process);
     }
     return effort;
 }

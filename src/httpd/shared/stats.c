@@ -118,7 +118,7 @@ const char *el_vhosts_name(unsigned slot)
 
 void el_stats_skipped(request_rec *r, el_reason_t reason)
 {
-    apr_table_setn(r->notes, "elastic-reason", el_reason_note(reason));
+    apr_table_setn(r->notes, "elastic-reason", el_reasons[reason].note);
     el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)reason), 1);
     stats_count_vhost(stats_slot_of(r->server), EL_VHOST_UNCOMPRESSED, 1);
 }
@@ -252,7 +252,7 @@ void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault
     el_shared_count(counter, 1);
     ap_log_rerror(APLOG_MARK, warns ? APLOG_WARNING : APLOG_INFO, 0, r,
                   "elastic: the precompressed file %s is not sent: it is %s%s", path,
-                  el_precompressed_fault_text(fault),
+                  el_precompressed_fault_texts[fault],
                   news ? "; remove it, or run elastic-precompress again" : "");
 }
 

@@ -6,7 +6,6 @@
 
 #include "engines/memory.h"
 #include "host/process.h"
-#include "host/files.h"
 #include "host/machine.h"
 
 #include "apr_strings.h"
@@ -126,7 +125,7 @@ static void tick_report_following(el_position_verdict_t verdict, int error)
         ap_log_error(APLOG_MARK, APLOG_WARNING, error, sampler.server,
                      "elastic: ElasticPosition %s %s; httpd's own controller sets the levels "
                      "until elasticd writes it", path,
-                     error ? "cannot be read" : el_position_text(verdict));
+                     error ? "cannot be read" : el_position_texts[verdict]);
     }
 }
 
@@ -279,7 +278,7 @@ static uint64_t tick_until(uint64_t then)
 /* Whether another child has taken a sample since this one's last, and no sample is late. */
 static bool tick_others_sample(uint64_t now)
 {
-    uint64_t due = el_state_due(&el_shared.block->state);
+    uint64_t due = atomic_load(&el_shared.block->state.next_sample);
 
     if (timer.due == 0) {
         timer.due = due;
@@ -301,7 +300,7 @@ static void tick_sleep_for(uint64_t usec)
     }
     if (!atomic_load(&timer.ends) && read(timer.wake[0], &byte, 1) == 1) {
         atomic_store(&timer.woken, false);
-        timer.due = el_state_due(&el_shared.block->state);
+        timer.due = atomic_load(&el_shared.block->state.next_sample);
         tick_sleep_for(tick_until(timer.due));
     }
 }
@@ -372,7 +371,7 @@ void el_tick_arrival(void)
     el_state_t *control = &el_shared.block->state;
     uint64_t now = el_clock_usec();
 
-    if ((el_state_arrival(control, now) || now > el_state_due(control) + LATE)
+    if ((el_state_arrival(control, now) || now > atomic_load(&control->next_sample) + LATE)
         && atomic_load(&timer.ready) && !atomic_exchange(&timer.woken, true)) {
         tick_wake();
     }

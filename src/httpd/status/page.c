@@ -276,7 +276,7 @@ static void page_write_codings(request_rec *r, uint64_t all)
              "<th scope=\"col\">After</th><th scope=\"col\">Size</th></tr></thead>\n<tbody>\n", r);
     for (int i = 0; i < EL_TALLY_SERIES_COUNT; i++) {
         el_tally_series_t series = (el_tally_series_t)i;
-        const el_tally_series_info_t *info = el_tally_info(series);
+        const el_tally_series_info_t *info = &el_tally_info[series];
         uint64_t count = el_tally_made(tally, series, EL_TALLY_RESPONSES);
         double in = (double)el_tally_made(tally, series, EL_TALLY_IN);
         double out = (double)el_tally_made(tally, series, EL_TALLY_OUT);
@@ -302,8 +302,8 @@ static void page_write_reasons(request_rec *r, uint64_t all)
         uint64_t count = page_total((el_counter_t)(EL_COUNT_SKIPPED + i));
 
         if (count > 0) {
-            page_write_bar(r, apr_pstrcat(r->pool, "<code>", el_reason_note(reason), "</code>: ",
-                                          ap_escape_html(r->pool, el_reason_text(reason)), NULL),
+            page_write_bar(r, apr_pstrcat(r->pool, "<code>", el_reasons[reason].note, "</code>: ",
+                                          ap_escape_html(r->pool, el_reasons[reason].text), NULL),
                            count, all);
             ap_rputs("</tr>\n", r);
         }

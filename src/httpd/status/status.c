@@ -441,7 +441,7 @@ static void status_write_histograms(request_rec *r)
 
     for (int i = 0; i < EL_TALLY_KINDS; i++) {
         el_tally_kind_t kind = (el_tally_kind_t)i;
-        const el_tally_bound_t *bounds = el_tally_bounds(kind);
+        const el_tally_bound_t *bounds = el_tally_bounds[kind];
         const char *name = families[i].name;
 
         status_write_family(r, &families[i]);
@@ -458,7 +458,7 @@ static void status_write_histograms(request_rec *r)
             }
             ap_rprintf(r, "%s_count{coding=\"%s\"} %" APR_UINT64_T_FMT "\n", name, coding, count);
             ap_rprintf(r, "%s_sum{coding=\"%s\"} %.15g\n", name, coding,
-                       (double)total.sum / el_tally_scale(kind));
+                       (double)total.sum / el_tally_scale[kind]);
         }
     }
 }
@@ -479,7 +479,7 @@ static void status_write_made(request_rec *r)
         status_write_family(r, &families[which]);
         for (int i = 0; i < EL_TALLY_SERIES_COUNT; i++) {
             el_tally_series_t series = (el_tally_series_t)i;
-            const el_tally_series_info_t *info = el_tally_info(series);
+            const el_tally_series_info_t *info = &el_tally_info[series];
 
             ap_rprintf(r, "%s_total{coding=\"%s\",engine=\"%s\"} %" APR_UINT64_T_FMT "\n",
                        families[which].name, el_coding_info(info->coding)->token, info->engine,

@@ -87,7 +87,7 @@ def module():
     # Behind its faults of patterns, this file has the text of files of its own.
     core = [(ROOT / "src" / "core" / "dictionary.c").read_text().partition("#define TITLE")[0],
             _table("counters.h", "EL_PRECOMPRESSED_FAULTS"),
-            _table("position.h", "EL_POSITION_VERDICTS")]
+            _table("control.h", "EL_POSITION_VERDICTS")]
     files = sorted((ROOT / "src" / "httpd").rglob("*.c"))
     found = [message for text in core for message in _messages(text)]
     found += [message for path in files for message in _messages(path.read_text())
