@@ -33,7 +33,7 @@ def test_the_sources_keep_their_layers():
 
 PLANTED = {
     "an include of a layer above": (
-        [("src/httpd/shared/stats.c", '#include "httpd/response/fields.h"\n')],
+        [("src/httpd/shared/stats.c", '#include "httpd/response/header.h"\n')],
         "src/httpd/shared may not use src/httpd/response"),
     "an include of the glue by the core": (
         [("src/core/etag.c", '#include "httpd/config/glue.h"\n')],
@@ -50,9 +50,8 @@ PLANTED = {
         [("src/host/process.h", '#include "host/machine.h"\n')],
         "these use each other: src/host/machine src/host/process"),
     "two files of which one includes and the other calls": (
-        [("src/httpd/response/encode.c",
-          "static void plant(ap_filter_t *f)\n{\n    el_send_head(f, NULL, NULL);\n}\n")],
-        "these use each other: src/httpd/response/encode src/httpd/response/send"),
+        [("src/host/process.c", "static void plant(void)\n{\n    el_machine_close(NULL);\n}\n")],
+        "these use each other: src/host/machine src/host/process"),
     "a circle of three": (
         [("include/elastic/http.h", '#include "elastic/decide.h"\n')],
         "these use each other: src/core/cost src/core/decide src/core/engine src/core/http"),
@@ -60,14 +59,14 @@ PLANTED = {
         [("src/httpd/shared/stats.h", "void el_shared_reset(void);\n")],
         "stats.h declares el_shared_reset, which src/httpd/shared/shared defines"),
     "a header that declares another file's variable": (
-        [("src/httpd/response/chain.h", "extern el_shared_t el_shared;\n")],
-        "chain.h declares el_shared, which src/httpd/shared/shared defines"),
+        [("src/httpd/response/header.h", "extern el_shared_t el_shared;\n")],
+        "header.h declares el_shared, which src/httpd/shared/shared defines"),
     "a list of a folder's functions that has one of another folder's": (
         [("src/engines/library.h", "void el_shared_reset(void);\n")],
         "library.h declares el_shared_reset, which src/httpd/shared/shared defines"),
     "a declaration of what no file defines": (
-        [("include/elastic/packet.h", "int el_packet_lost(void);\n")],
-        "packet.h declares el_packet_lost, which no file defines"),
+        [("include/elastic/decide.h", "int el_packet_lost(void);\n")],
+        "decide.h declares el_packet_lost, which no file defines"),
     "more than the budget allows": (
         [("src/core/etag.c", "\n" * 50000)],
         "lines: scripts/lib/budget allows"),
@@ -92,7 +91,7 @@ PLANTED = {
           "    APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, 0);\n}\n")],
         "late() calls APR_OPTIONAL_HOOK() after modules were loaded"),
     "a filter that is": (
-        [("src/httpd/filters/padding.c", "static void late(void)\n{\n"
+        [("src/httpd/response/edge.c", "static void late(void)\n{\n"
           "    ap_register_output_filter(NULL, filter, NULL, 0);\n}\n")],
         "late() calls ap_register_output_filter() after modules were loaded"),
     "a function that registers, called by one that does not": (
