@@ -374,8 +374,8 @@ def test_a_renewal_that_is_not_reloaded_leaves_the_previous_one(site):
     rewrite(one, "second")
     assert "failed: " in one.run("renew", code=1)
     assert files_of(one.root / "etc") == before and one.link() == url
-    assert {path.suffix for path in files_of(one.out)} == {".dict", ".json", ""}
-    assert len(files_of(one.out)) == 3  # with the lock
+    assert {path.suffix for path in files_of(one.out)} == {".dict", ".br", ".json", ""}
+    assert len(files_of(one.out)) == 4  # with the lock
 
 
 def test_a_configuration_that_is_broken_already(site):
@@ -412,7 +412,7 @@ def test_what_a_killed_command_leaves_is_taken_back_by_the_next(site):
     control(one, "")
     assert "ended in its midst" in one.run("status")
     assert files_of(one.root / "etc") == before and one.link() == url
-    assert not (one.out / "before.json").exists() and len(files_of(one.out)) == 3
+    assert not (one.out / "before.json").exists() and len(files_of(one.out)) == 4
 
 
 def test_a_folder_that_others_may_write_to(site):

@@ -294,7 +294,9 @@ void el_choose_trial(const el_choose_for_t *body, el_choice_t *choice)
     el_rung_t rung = {.coding = choice->coding, .level = choice->setup.level};
     el_ladder_key_t key = choose_key_of(body, choice->set);
 
-    if (choice->by_costs && body->effort.price >= 0 && el_costs_are_kept(&choice->setup)
+    /* Of what may have no more bytes than the stock modules' nothing is tried. */
+    if (choice->by_costs && !choice->bounded && body->effort.price >= 0
+        && el_costs_are_kept(&choice->setup)
         && atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) % TRY_EVERY
                == TRY_EVERY - 1
         && el_ladders_try(&key, body->effort.price,
