@@ -94,25 +94,6 @@ void el_body_release(el_whole_t *whole);
 el_whole_t el_body_peek(apr_bucket *first, size_t most);
 
 /*
- * The body whose first bucket this is, or NULL, begins like an encoded one. Only memory is looked
- * at: nothing is read for it.
- */
-bool el_body_begins_encoded(apr_bucket *first);
-
-/*
- * The open file whose first bytes are all of the body, up to EOS; the number of bytes is the body's
- * size. -1 if it is no file, or more than that. The descriptor is the bucket's.
- */
-int el_body_file(const apr_bucket_brigade *bb);
-
-/*
- * Calls `use` with `context` and each piece of a complete, private body in turn. False if a piece
- * cannot be had, or is not as long as was said.
- */
-typedef void el_body_use_t(void *context, const char *data, size_t nbytes);
-bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context);
-
-/*
  * A private copy of a body, made as the body passes a filter. The body is neither changed nor held
  * up: files are read beside their buckets, and a bucket of unknown length, such as a script's pipe,
  * is copied when a filter behind reads it. So the filter gives each brigade to el_copy_take(),
@@ -140,7 +121,7 @@ el_copy_state_t el_copy_state(const el_copy_t *copy);
 /* The bytes so far, and how many; they stay until the copy ends. */
 const char *el_copy_bytes(const el_copy_t *copy, size_t *nbytes);
 
-/* Frees the bytes. Nothing more is copied. */
+/* Frees the bytes: the copy has failed, and nothing more is copied. */
 void el_copy_end(el_copy_t *copy);
 
 #endif

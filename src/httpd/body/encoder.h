@@ -29,9 +29,6 @@ el_meter_t el_meter_create(void);
 void el_meter_start(el_meter_t *meter);
 void el_meter_stop(el_meter_t *meter);
 
-/* A meter that goes on after `before`, whose CPU time is not the encoder's. */
-el_meter_t el_meter_after(const el_meter_t *before);
-
 typedef struct {
     el_plan_t plan;
     int level;                   /* as the user counts it */
@@ -142,8 +139,7 @@ typedef struct {
 
 /*
  * Takes a brigade: hands its data to the filter's functions, passes their output on, and keeps
- * FLUSH
- * and other metadata buckets in their places. With EOS the body is ended and the filter removed.
+ * FLUSH and other metadata buckets in their places. EOS ends the body, and removes the filter.
  */
 apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb);
 

@@ -2,7 +2,7 @@
 
 #include "httpd/body/body.h"
 #include "httpd/config/glue.h"
-#include "httpd/response/available.h"
+#include "httpd/response/steps.h"
 #include "httpd/response/choose.h"
 
 #include "elastic/precompressed.h"
@@ -274,32 +274,6 @@ static bool precompressed_has_read(apr_file_t *file, uint8_t *bytes, size_t nbyt
                            && apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS);
 }
 
-/* Reads as much as a verdict needs. EL_PRECOMPRESSED_UNREADABLE has been counted. */
-static el_precompressed_fault_t precompressed_look_into(request_rec *r,
-                                                        const candidate_t *candidate)
-{
-    el_precompressed_t content = {.coding = candidate->coding,
-                                  .size = (uint64_t)candidate->finfo.size,
-                                  .original = (uint64_t)r->finfo.size};
-    size_t nbytes = content.size < EL_PRECOMPRESSED_READ ? content.size : EL_PRECOMPRESSED_READ;
-    size_t tail = nbytes < sizeof(content.end) ? nbytes : sizeof(content.end);
-    el_precompressed_fault_t fault = EL_PRECOMPRESSED_UNREADABLE;
-    apr_file_t *file = precompressed_open_file(r, candidate);
-    uint8_t *bytes = file ? malloc(nbytes + 1) : NULL;
-
-    if (bytes && precompressed_has_read(file, bytes, nbytes, 0)
-        && precompressed_has_read(file, content.end, tail, (apr_off_t)(content.size - tail))) {
-        content.bytes = bytes;
-        content.nbytes = nbytes;
-        fault = el_precompressed_judge(&content);
-    }
-    free(bytes);
-    if (file) {
-        apr_file_close(file);
-    }
-    return fault;
-}
-
 /*
  * Clients can decode the candidate, to a body of the length of r's file, as far as that shows
  * without decoding it. Looks into it once, and again when its numbers change.
@@ -315,11 +289,30 @@ static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
     el_precompressed_fault_t verdict;
 
     if (!el_precompressed_recall(verdicts, &id, &verdict)) {
-        verdict = precompressed_look_into(r, candidate);
+        /* Reads as much as a verdict needs. */
+        el_precompressed_t content = {
+            .coding = id.coding, .size = id.size, .original = id.original};
+        size_t nbytes = id.size < EL_PRECOMPRESSED_READ ? id.size : EL_PRECOMPRESSED_READ;
+        size_t tail = nbytes < sizeof(content.end) ? nbytes : sizeof(content.end);
+        apr_file_t *file = precompressed_open_file(r, candidate);
+        uint8_t *bytes = file ? malloc(nbytes + 1) : NULL;
+
+        verdict = EL_PRECOMPRESSED_UNREADABLE;
+        if (bytes && precompressed_has_read(file, bytes, nbytes, 0)
+            && precompressed_has_read(file, content.end, tail, (apr_off_t)(content.size - tail))) {
+            content.bytes = bytes;
+            content.nbytes = nbytes;
+            verdict = el_precompressed_judge(&content);
+        }
+        free(bytes);
+        if (file) {
+            apr_file_close(file);
+        }
         if (verdict != EL_PRECOMPRESSED_UNREADABLE && finfo->ctime + TICK < r->request_time) {
             el_precompressed_remember(verdicts, &id, verdict);
         }
     }
+    /* A file that could not be read was counted when it was opened. */
     if (verdict != EL_PRECOMPRESSED_FAULTS_COUNT && verdict != EL_PRECOMPRESSED_UNREADABLE) {
         el_stats_precompressed_fault(r, verdict, candidate->path,
                                      el_precompressed_name(verdicts, &id));

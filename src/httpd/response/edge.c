@@ -1,4 +1,4 @@
-#include "httpd/response/edge.h"
+#include "httpd/response/steps.h"
 
 #include "httpd/config/glue.h"
 #include "httpd/response/header.h"
