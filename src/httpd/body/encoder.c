@@ -49,18 +49,6 @@ void el_meter_stop(el_meter_t *meter)
     }
 }
 
-void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
-                     const request_rec *r)
-{
-    el_budget_take_refusal();
-    *encoder = (el_encoder_t){
-        .plan = el_engine_plan(coding, setup, whole),
-        .level = setup->level,
-        .pool = r->pool,
-        .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
-    };
-}
-
 /* The output of a whole body, and the memory that it lies in. */
 typedef struct {
     void *buffer;

@@ -483,7 +483,7 @@ static void precompressed_set_not_modified(el_response_t *response, const char *
     if (tag) {
         apr_table_setn(r->headers_out, "ETag", tag);
     }
-    el_fields_unset_coding(r);
+    el_fields_set_encoding(r, NULL);
     r->status = HTTP_NOT_MODIFIED;
     el_stats_skipped(r, EL_REASON_STATUS);
 }
@@ -751,27 +751,6 @@ static apr_status_t precompressed_exchange(ap_filter_t *f, apr_bucket_brigade *b
     return ap_pass_brigade(f->next, bb);
 }
 
-/*
- * Leaves the file to httpd's handler, which must not refuse If-Match with the precompressed file's
- * tag: the original's is added.
- */
-static int precompressed_exchange_later(request_rec *r, const candidate_t *candidate,
-                                        const char *filters)
-{
-    exchange_t *exchange = apr_pcalloc(r->pool, sizeof(*exchange));
-    const char *if_match = apr_table_get(r->headers_in, "If-Match");
-
-    exchange->candidate = *candidate;
-    exchange->filters = filters;
-    exchange->held = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    if (if_match && *if_match != '*') {
-        apr_table_setn(r->headers_in, "If-Match",
-                       apr_pstrcat(r->pool, if_match, ", ", ap_make_etag(r, 0), NULL));
-    }
-    ap_add_output_filter_handle(exchange_record, exchange, r, r->connection);
-    return DECLINED;
-}
-
 void el_precompressed_register(void)
 {
     /* Behind the filters that look at bodies before they are compressed, and before compressors. */
@@ -828,11 +807,10 @@ EL_RARE static int precompressed_offer(request_rec *r)
     candidates_t all = precompressed_find_all(response, true);
     const char *foreign = el_chain_foreign(r->pool, r->output_filters);
     candidate_t *candidate;
-    const char *tag = NULL;
+    exchange_t *exchange;
+    const char *tag = NULL, *if_match;
 
-    /*
-     * Files that are of no use to this client are looked for only if they make a difference: Vary.
-     */
+    /* Files that are of no use to this client make a difference only for Vary. */
     if (all.count == 0 && precompressed_find_all(response, false).count == 0) {
         return DECLINED;
     }
@@ -858,8 +836,26 @@ EL_RARE static int precompressed_offer(request_rec *r)
         || precompressed_prefers_dictionary(response, candidate)) {
         return DECLINED;
     }
-    return foreign ? precompressed_exchange_later(r, candidate, foreign)
-                   : precompressed_send_file(response, candidate);
+    if (!foreign) {
+        return precompressed_send_file(response, candidate);
+    }
+    exchange = apr_pcalloc(r->pool, sizeof(*exchange));
+    *exchange = (exchange_t){
+        .candidate = *candidate,
+        .filters = foreign,
+        .held = apr_brigade_create(r->pool, r->connection->bucket_alloc),
+    };
+    /*
+     * httpd's handler sends the file, and must not refuse If-Match with the precompressed file's
+     * tag: the original's is added.
+     */
+    if_match = apr_table_get(r->headers_in, "If-Match");
+    if (if_match && *if_match != '*') {
+        apr_table_setn(r->headers_in, "If-Match",
+                       apr_pstrcat(r->pool, if_match, ", ", ap_make_etag(r, 0), NULL));
+    }
+    ap_add_output_filter_handle(exchange_record, exchange, r, r->connection);
+    return DECLINED;
 }
 
 int el_precompressed_handler(request_rec *r)

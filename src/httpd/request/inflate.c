@@ -341,11 +341,6 @@ static in_t *inflate_begin(request_rec *r)
     return count > 0 ? inflate_open_in(r, codings, count, rest) : NULL;
 }
 
-static bool inflate_is_ours(const ap_filter_t *f)
-{
-    return f->frec == inflate_rec || f->frec == deflate_rec;
-}
-
 static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
                               apr_read_type_e block, apr_off_t readbytes)
 {
@@ -359,7 +354,8 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
     }
     if (!in) {
         /* If DEFLATE is named twice, the first, which reads from the others, undoes all codings. */
-        while (reader && reader != f && !(inflate_is_ours(reader) && reader->ctx)) {
+        while (reader && reader != f
+               && !((reader->frec == inflate_rec || reader->frec == deflate_rec) && reader->ctx)) {
             reader = reader->next;
         }
         in = f->ctx = reader && reader != f ? NULL : inflate_begin(f->r);
@@ -393,7 +389,7 @@ static bool inflate_inherit(request_rec *r)
     for (ap_filter_t *f = r->prev ? r->prev->input_filters : NULL; f; f = f->next) {
         in_t *in = f->ctx;
 
-        if (in && inflate_is_ours(f)) {
+        if (in && (f->frec == inflate_rec || f->frec == deflate_rec)) {
             if (in->failed != APR_SUCCESS) {
                 inflate_edit_once(r, in);
                 in = inflate_make_in(r);
@@ -661,15 +657,6 @@ static void inflate_out_abandon(ap_filter_t *f, void *owner)
     el_inflate_close(&out->inflate, f->r->pool);
 }
 
-/* Takes the coding out of the header; `rest` are those that remain. */
-static void inflate_edit_coding(request_rec *r, const char *rest)
-{
-    el_fields_unset_coding(r);
-    if (rest) {
-        apr_table_setn(r->headers_out, "Content-Encoding", rest);
-    }
-}
-
 static out_t *inflate_open_out(request_rec *r, el_coding_t coding)
 {
     static const el_stream_ops_t ops = {inflate_out_data, NULL, inflate_out_end,
@@ -731,7 +718,7 @@ static out_t *inflate_take_response(request_rec *r)
     named = named || (decoded && el_not_modified_now(response, decoded));
     if (r->status == HTTP_NOT_MODIFIED) {
         /* Compressors behind judge it by the header that a 200 would have. */
-        inflate_edit_coding(r, rest);
+        el_fields_set_encoding(r, rest);
         if (!named) {
             el_fields_set_etag(r, decoded);
         }
@@ -739,7 +726,7 @@ static out_t *inflate_take_response(request_rec *r)
     }
     out = inflate_open_out(r, coding);
     if (out) {
-        inflate_edit_coding(r, rest);
+        el_fields_set_encoding(r, rest);
         el_fields_unset_lengths(r->headers_out);
         el_fields_unset_lengths(r->err_headers_out);
         el_fields_set_etag(r, decoded);

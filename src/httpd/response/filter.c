@@ -22,6 +22,7 @@
 
 #include "engines/dictionary.h"
 #include "engines/engines.h"
+#include "engines/memory.h"
 
 #include "http_log.h"
 #include "http_protocol.h"
@@ -230,14 +231,6 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
     return ap_pass_brigade(f->next, bb);
 }
 
-/* The answer to HEAD, whose header is set: drops all that comes of the body from now on. */
-static apr_status_t filter_send_head(el_response_t *response, apr_bucket_brigade *bb)
-{
-    el_stats_skipped(response->r, EL_REASON_HEAD);
-    response->phase = EL_PHASE_DROP;
-    return el_no_body(response->filter, bb);
-}
-
 /* Sets the notes that the stock modules set, for HEAD too. */
 static void filter_note_stock(const el_response_t *response)
 {
@@ -288,7 +281,9 @@ static apr_status_t filter_send_whole(el_response_t *response, apr_bucket_brigad
         filter_note_stock(response);
         el_encoder_close(encoder);
         apr_brigade_cleanup(out);
-        return filter_send_head(response, bb);
+        el_stats_skipped(r, EL_REASON_HEAD);
+        response->phase = EL_PHASE_DROP;
+        return el_no_body(f, bb);
     }
     filter_count(response);
     el_encoder_close(encoder);
@@ -308,12 +303,19 @@ static el_decision_t filter_refuse(el_reason_t reason)
 /* Plans response->encoder for response->choice. */
 static void filter_plan(el_response_t *response)
 {
+    const request_rec *r = response->r;
     const el_choice_t *choice = &response->choice;
     const el_usage_t *looked = &response->cached.meter.used;
     el_encoder_t *encoder = &response->encoder;
 
     el_tick_arrival();
-    el_encoder_plan(encoder, choice->coding, &choice->setup, response->whole, response->r);
+    el_budget_take_refusal();
+    *encoder = (el_encoder_t){
+        .plan = el_engine_plan(choice->coding, &choice->setup, response->whole),
+        .level = choice->setup.level,
+        .pool = r->pool,
+        .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
+    };
     /* After a look for a cached encoding that found none, its time is the encoding's, too. */
     if (response->cached.looked) {
         encoder->meter = (el_meter_t){
@@ -618,7 +620,9 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
         filter_release(response);
         filter_plan(response);
         filter_set_header(response, choice->coding);
-        return filter_send_head(response, bb);
+        el_stats_skipped(response->r, EL_REASON_HEAD);
+        response->phase = EL_PHASE_DROP;
+        return el_no_body(response->filter, bb);
     }
     if (filter_saves_nothing(response)) {
         filter_release(response);

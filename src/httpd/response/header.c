@@ -215,15 +215,17 @@ void el_fields_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mod
 {
     el_fields_unset_lengths(r->headers_out);
     el_fields_unset_lengths(r->err_headers_out);
-    el_fields_unset_coding(r);
-    apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);
+    el_fields_set_encoding(r, el_coding_info(coding)->token);
     el_fields_encode_etag(r, coding, mode);
 }
 
-void el_fields_unset_coding(request_rec *r)
+void el_fields_set_encoding(request_rec *r, const char *codings)
 {
     el_field_unset(r, "Content-Encoding");
     r->content_encoding = NULL;
+    if (codings) {
+        apr_table_setn(r->headers_out, "Content-Encoding", codings);
+    }
 }
 
 void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mode)

@@ -67,8 +67,8 @@ void el_fields_set_etag(request_rec *r, const char *tag);
 /* Makes the identity's tag that of its body in `coding`, by `mode`. */
 void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mode);
 
-/* Takes out Content-Encoding, wherever httpd keeps it. */
-void el_fields_unset_coding(request_rec *r);
+/* Makes these all of Content-Encoding, wherever httpd keeps it; NULL: takes it out. */
+void el_fields_set_encoding(request_rec *r, const char *codings);
 
 /*
  * Makes the header that of a body in `coding`: Content-Encoding, the tag by `mode`; without the

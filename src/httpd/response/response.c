@@ -50,20 +50,6 @@ static bool response_socket(const request_rec *r, apr_os_sock_t *fd)
     return socket && apr_os_sock_get(fd, socket) == APR_SUCCESS;
 }
 
-static bool response_is_loopback(const apr_sockaddr_t *address)
-{
-    const struct in6_addr *v6;
-
-    if (address->family == APR_INET) {
-        return ntohl(address->sa.sin.sin_addr.s_addr) >> 24 == 127;
-    }
-    if (address->family != APR_INET6) {
-        return true; /* a socket of this machine */
-    }
-    v6 = &address->sa.sin6.sin6_addr;
-    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
-}
-
 el_response_t *el_response_make(request_rec *r)
 {
     el_response_t *response = apr_pcalloc(r->pool, sizeof(*response));
@@ -329,19 +315,32 @@ el_control_state_t el_response_control(el_response_t *response)
     return response->control;
 }
 
-/* The connection ends at a proxy: mod_remoteip takes the fields away, but not the address. */
+/*
+ * The connection ends at a proxy: one of this machine, or one whose fields are there; mod_remoteip
+ * takes the fields away, but not the address.
+ */
 static bool response_is_proxied(const request_rec *r)
 {
     static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
     const apr_sockaddr_t *peer = response_client(r)->client_addr;
+    const struct in6_addr *v6;
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         if (apr_table_get(r->headers_in, fields[i])) {
             return true;
         }
     }
-    return !peer || response_is_loopback(peer)
-           || (r->useragent_addr && r->useragent_addr != r->connection->client_addr);
+    if (!peer || (r->useragent_addr && r->useragent_addr != r->connection->client_addr)) {
+        return true;
+    }
+    if (peer->family == APR_INET) {
+        return ntohl(peer->sa.sin.sin_addr.s_addr) >> 24 == 127;
+    }
+    if (peer->family != APR_INET6) {
+        return true; /* a socket of this machine */
+    }
+    v6 = &peer->sa.sin6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
 }
 
 el_effort_t el_response_effort(el_response_t *response)

@@ -23,14 +23,12 @@ void el_filter_register_record(el_record_t record);
 /* ---- the wait for the body's size (hold.c) --------------------------------------------------- */
 
 /*
- * True if the decision can be made with `bb`, which then holds the body from its beginning: its
- * size or its end is known, the producer has flushed it, or as much of it is there as may be waited
- * for. Then the record knows the length as far as anybody does, whether all of the body is there to
- * be encoded in one call, and the minimum size. A HEAD that came without GET's body, or with a part
- * of it, says nothing about its size.
+ * True if the decision can be made: the body's size or end is known, the producer has flushed, or as
+ * much is there as may be waited for. Then `bb` holds the body from its beginning, and the record
+ * has the length, if anybody knows it, `whole` and the minimum size. A HEAD's body that is not all
+ * of GET's says nothing about its size.
  *
- * False if the buckets are kept for the next call, or the response was broken off; `*rv` is the
- * filter's.
+ * False if the buckets are kept for the next call, or the response was broken off: return `*rv`.
  */
 bool el_hold(el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv);
 
@@ -42,11 +40,10 @@ bool el_hold(el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv);
  * part in a file's name: whoever may have the file may have its encoding.
  *
  * True if one was found that will do: the caller owns cached.found. It is as good as
- * response->choice, or any while another thread makes a better one, or with `any`, when the load
- * forbids to make one. While another thread makes the first one, waits for it, for as long as
- * encoding it here might take. Called once for a response; `*rv` is an error if the body cannot be
- * read. What is found costs nothing: it is taken whatever the load or ElasticMaxTime allow. A pinned
- * level is used exactly.
+ * response->choice; any will do with `any`, or while another thread makes a better one. While
+ * another thread makes the first one, waits for as long as encoding here might take. A hit costs
+ * nothing: neither load nor ElasticMaxTime forbids it. Pinned levels are matched exactly. Called
+ * once for a response; `*rv` is an error if the body cannot be read.
  */
 bool el_cached_find(el_response_t *response, apr_bucket_brigade *bb, bool any, apr_status_t *rv);
 
@@ -87,9 +84,8 @@ const el_dictionary_t *el_available_prepare(el_response_t *response, int level);
 void el_available_note(const request_rec *r, el_dictionary_reason_t reason);
 
 /*
- * Adds to Vary the fields that the response depended on, or could have: Accept-Encoding, and if a
- * dictionary-compressed body is possible Available-Dictionary, and those that decided whether it is
- * permitted.
+ * Adds to Vary the fields that the response depends on: Accept-Encoding, and if a dictionary is
+ * possible Available-Dictionary, and the fields that permit or forbid it.
  */
 void el_available_add_vary(el_response_t *response);
 
@@ -98,17 +94,16 @@ void el_available_add_vary(el_response_t *response);
 /*
  * Before all handlers but mod_cache's, which wants the tags as they came.
  *
- * If-None-Match gets, beside each tag of a dynamic coding that this request accepts, the tag of its
- * identity: that of the file that answers, or one that httpd could have made. A handler that knows
- * its tag makes no body then. All of them are compared again when the response's tag is known, by
- * el_not_modified_now(), so that the answer does not depend on who made the response.
+ * If-None-Match gets the identity's tag beside each tag of a dynamic coding that this request
+ * accepts, so that a handler that knows its tag makes no body. el_not_modified_now() compares all
+ * again when the response's tag is known, whoever made the response.
  *
- * If-Match likewise, beside each strong tag: the tag of the file that answers, or that WebDAV
- * changes, if it is strong; for scripts and backends, only if a coding has strong tags here. In
- * WebDAV's If, the file's tag takes the place of its encodings'.
+ * If-Match gets, beside each strong tag, that of the file that answers, or that WebDAV changes, if
+ * it is strong; for scripts and backends, only if a coding has strong tags here. In WebDAV's If, the
+ * file's tag replaces those of its encodings.
  *
- * No field becomes too long for a backend. A range that a backend would be asked for by date
- * (§13.1.5) is dropped if the client takes a coding: it may have a part of an encoded body.
+ * No field becomes too long for a backend. A range by date (§13.1.5) that would go to a backend is
+ * dropped if the client takes a coding: it may have a part of an encoded body.
  */
 void el_conditional_prepare(request_rec *r);
 
@@ -116,17 +111,15 @@ void el_conditional_prepare(request_rec *r);
 bool el_not_modified_named(el_response_t *response);
 
 /*
- * If If-None-Match names an encoding of the response, as the filters here would make it for this
- * request, makes a 304 of it, without a body: by weak comparison (RFC 9110 §13.1.2), whoever made
- * the response, and whatever its tag looks like. With `decoded`, the tag that INFLATE gives it, if
- * the field names that.
+ * Makes a 304 of the response, without a body, if If-None-Match names an encoding that the filters
+ * here would make of it for this request, by weak comparison (RFC 9110 §13.1.2); or `decoded`, the
+ * tag that INFLATE gives it.
  */
 bool el_not_modified_now(el_response_t *response, const char *decoded);
 
 /*
- * In place of a 304: the facts of the 200 that the same request would have, and of its body as far
- * as the header tells. A 304 of a script or an origin seldom has a type or a length: then the type
- * counts as listed, and the body as no small one.
+ * The facts of the 200 that a 304's request would have, as far as the header tells. Without a type
+ * or a length, as from most scripts and origins, the type counts as listed, and the body as large.
  */
 el_facts_t el_not_modified_facts(el_response_t *response, const el_policy_t *policy, bool by_type);
 
@@ -157,16 +150,15 @@ void el_edge_configure(void);
 
 /*
  * Adds a guard for mod_cache, which takes Range out of the request while it revalidates and puts it
- * back behind our filter, so that httpd's BYTERANGE would slice a cached body in a dynamic coding.
- * Other than a precompressed file's, such bytes differ from one response to the next: a client must
- * never join their slices.
+ * back behind our filter: httpd's BYTERANGE would slice a cached body in a dynamic coding. Its bytes
+ * differ from one response to the next, so a client must never join slices.
  */
 void el_ranges_insert(request_rec *r);
 
 /*
- * Adds ElasticExplain, if it is On: a response header field that says what was decided. It stands
- * behind mod_cache's filter, so that what is stored has none, and no cache behind httpd may store
- * the response. Runs in insert_error_filter, too, for what ended before insert_filter.
+ * If ElasticExplain is On, adds a response header field that says what was decided. Stands behind
+ * mod_cache's filter, so that stored responses have none; no cache behind httpd may store them. Runs
+ * in insert_error_filter, too, for responses that ended before insert_filter.
  */
 void el_explain_insert(request_rec *r);
 
