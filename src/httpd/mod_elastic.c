@@ -6,9 +6,7 @@
 #include "httpd/dictionary/filter.h"
 #include "httpd/files/precompressed.h"
 #include "httpd/request/request.h"
-#include "httpd/response/conditional.h"
-#include "httpd/response/edge.h"
-#include "httpd/response/filter.h"
+#include "httpd/response/steps.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
@@ -112,7 +110,7 @@ static int elastic_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t 
 {
     (void)plog;
     el_dictionaries_check(server, pconf);
-    el_chain_check(server, ptemp);
+    el_chain_check(server, ap_conftree, ptemp);
     return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -338,8 +336,7 @@ static void elastic_register(apr_pool_t *pconf)
 static void elastic_register_deflate(apr_pool_t *pconf)
 {
     elastic_register_record(EL_RECORD_DEFLATE, pconf);
-    el_input_register_deflate();
-    el_inflate_output_register();
+    el_inflate_register_deflate();
 }
 
 static void elastic_register_brotli(apr_pool_t *pconf)

@@ -1,6 +1,5 @@
 #include "httpd/body/body.h"
 
-#include "elastic/http.h"
 #include "engines/memory.h"
 
 #include "apr_portable.h"
@@ -102,21 +101,6 @@ apr_status_t el_no_body(ap_filter_t *f, apr_bucket_brigade *bb)
     return APR_BRIGADE_EMPTY(bb) ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
 }
 
-int el_body_file(const apr_bucket_brigade *bb)
-{
-    const apr_bucket *e = APR_BRIGADE_FIRST(bb);
-    const apr_bucket_file *file;
-    apr_os_file_t fd;
-
-    if (e == APR_BRIGADE_SENTINEL(bb) || !APR_BUCKET_IS_FILE(e) || e->start != 0
-        || APR_BUCKET_NEXT(e) == APR_BRIGADE_SENTINEL(bb)
-        || !APR_BUCKET_IS_EOS(APR_BUCKET_NEXT(e))) {
-        return -1;
-    }
-    file = e->data;
-    return apr_os_file_get(&fd, file->fd) == APR_SUCCESS ? fd : -1;
-}
-
 /* Reads a file bucket at the descriptor: no seek, no bucket of what was read. */
 static apr_status_t body_read_file(const apr_bucket *bucket, char *to, size_t nbytes)
 {
@@ -167,25 +151,6 @@ static apr_status_t body_copy(apr_bucket *bucket, char *to, size_t room, size_t 
     return rv;
 }
 
-/* Puts a copy of its data in place of `*bucket`, whose length is known. */
-static apr_status_t body_replace(apr_bucket **bucket)
-{
-    apr_bucket *original = *bucket;
-    char *copy = malloc(original->length + 1);
-    size_t copied;
-    apr_status_t rv =
-        copy ? body_copy(original, copy, original->length, &copied) : APR_ENOMEM;
-
-    if (rv != APR_SUCCESS) {
-        free(copy);
-        return rv;
-    }
-    *bucket = apr_bucket_heap_create(copy, copied, free, original->list);
-    APR_BUCKET_INSERT_BEFORE(original, *bucket);
-    apr_bucket_delete(original);
-    return APR_SUCCESS;
-}
-
 apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t most)
 {
     bool incomplete = false;
@@ -194,12 +159,23 @@ apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t 
          e = APR_BUCKET_NEXT(e)) {
         bool is_shared =
             !APR_BUCKET_IS_METADATA(e) && !body_is_private(e) && e->length != EL_BODY_UNKNOWN;
-        size_t nbytes = e->length;
         apr_status_t rv;
 
-        if (is_shared && nbytes <= most) {
-            most -= nbytes;
-            rv = body_replace(&e);
+        if (is_shared && e->length <= most) {
+            /* A bucket with a copy of the data takes this one's place. */
+            apr_bucket *original = e;
+            char *copy = malloc(original->length + 1);
+            size_t copied;
+
+            most -= original->length;
+            rv = copy ? body_copy(original, copy, original->length, &copied) : APR_ENOMEM;
+            if (rv == APR_SUCCESS) {
+                e = apr_bucket_heap_create(copy, copied, free, original->list);
+                APR_BUCKET_INSERT_BEFORE(original, e);
+                apr_bucket_delete(original);
+            } else {
+                free(copy);
+            }
         } else {
             incomplete = incomplete || is_shared;
             rv = apr_bucket_setaside(e, pool);
@@ -210,23 +186,6 @@ apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t 
         }
     }
     return incomplete ? APR_INCOMPLETE : APR_SUCCESS;
-}
-
-bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context)
-{
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
-        apr_size_t expected = e->length, len;
-        const char *data;
-
-        if (APR_BUCKET_IS_METADATA(e)) {
-            continue;
-        }
-        if (apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS || len != expected) {
-            return false;
-        }
-        use(context, data, len);
-    }
-    return true;
 }
 
 apr_status_t el_body_gather(apr_bucket_brigade *bb, const el_measure_t *measure, el_whole_t *whole)
@@ -293,16 +252,6 @@ el_whole_t el_body_peek(apr_bucket *first, size_t most)
     return piece;
 }
 
-bool el_body_begins_encoded(apr_bucket *first)
-{
-    const char *data;
-    apr_size_t len;
-
-    return first && first->length != EL_BODY_UNKNOWN && !APR_BUCKET_IS_FILE(first)
-           && apr_bucket_read(first, &data, &len, APR_NONBLOCK_READ) == APR_SUCCESS
-           && el_encoding_is_magic(data, len);
-}
-
 void el_body_release(el_whole_t *whole)
 {
     el_pool_buffer_release(whole->buffer);
@@ -353,7 +302,7 @@ typedef struct {
     apr_bucket_type_t in_place;
 } watched_t;
 
-static void body_copy_fail(el_copy_t *copy)
+void el_copy_end(el_copy_t *copy)
 {
     copy->failed = true;
     el_memory_release(&copy->account, copy->bytes);
@@ -371,7 +320,7 @@ static bool body_copy_reserve(el_copy_t *copy, size_t nbytes)
         return true;
     }
     if (nbytes > copy->most - copy->nbytes) {
-        body_copy_fail(copy);
+        el_copy_end(copy);
         return false;
     }
     /* A file that is the whole body gets its own size. */
@@ -382,7 +331,7 @@ static bool body_copy_reserve(el_copy_t *copy, size_t nbytes)
     if (!bytes) {
         /* Refused to the copy, not to the body that this thread encodes next. */
         el_budget_take_refusal();
-        body_copy_fail(copy);
+        el_copy_end(copy);
         return false;
     }
     if (copy->nbytes > 0) {
@@ -401,7 +350,7 @@ static void body_copy_watch(el_copy_t *copy, apr_bucket *bucket)
     watched_t *watched = apr_bucket_alloc(sizeof(*watched), bucket->list);
 
     if (!watched) {
-        body_copy_fail(copy);
+        el_copy_end(copy);
         return;
     }
     *watched = (watched_t){copy, bucket->type, bucket->data, watched_type};
@@ -436,7 +385,7 @@ static apr_status_t body_copy_read_watched(apr_bucket *bucket, const char **data
     if (APR_STATUS_IS_EAGAIN(rv)) {
         body_copy_watch(copy, bucket);
     } else if (rv != APR_SUCCESS) {
-        body_copy_fail(copy);
+        el_copy_end(copy);
     } else {
         if (!copy->failed && *len > 0 && body_copy_reserve(copy, *len)) {
             memcpy(copy->bytes + copy->nbytes, *data, *len);
@@ -454,7 +403,7 @@ static void body_copy_destroy_watched(void *data)
     watched_t *watched = data;
 
     watched->copy->unread--;
-    body_copy_fail(watched->copy);
+    el_copy_end(watched->copy);
     watched->type->destroy(watched->data);
     apr_bucket_free(watched);
 }
@@ -472,25 +421,6 @@ static const apr_bucket_type_t watched_type = {
     "ELASTIC_WATCHED", 5, APR_BUCKET_DATA, body_copy_destroy_watched, body_copy_read_watched,
     body_copy_set_watched_aside, apr_bucket_split_notimpl, apr_bucket_copy_notimpl,
 };
-
-/* Takes a bucket with data, whose bytes follow all that was copied until now. */
-static void body_copy_take(el_copy_t *copy, apr_bucket *bucket)
-{
-    if (copy->unread > 0) {
-        body_copy_fail(copy);
-    } else if (bucket->length == EL_BODY_UNKNOWN) {
-        body_copy_watch(copy, bucket);
-    } else if (bucket->length > 0 && body_copy_reserve(copy, bucket->length)) {
-        size_t copied;
-
-        if (body_copy(bucket, copy->bytes + copy->nbytes, bucket->length, &copied)
-            == APR_SUCCESS) {
-            copy->nbytes += copied;
-        } else {
-            body_copy_fail(copy);
-        }
-    }
-}
 
 static apr_status_t body_copy_clean_up(void *copy)
 {
@@ -511,13 +441,26 @@ void el_copy_take(el_copy_t *copy, apr_bucket_brigade *bb)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb);
          e != APR_BRIGADE_SENTINEL(bb) && !copy->ended && !copy->failed; e = APR_BUCKET_NEXT(e)) {
+        size_t copied;
+
         if (APR_BUCKET_IS_EOS(e)) {
             copy->ended = true;
-        } else if (!APR_BUCKET_IS_METADATA(e)) {
-            body_copy_take(copy, e);
-        } else if (!APR_BUCKET_IS_FLUSH(e)) {
+        } else if (APR_BUCKET_IS_METADATA(e)) {
             /* An error, or the end of the connection: the body is not what it should have been. */
-            body_copy_fail(copy);
+            if (!APR_BUCKET_IS_FLUSH(e)) {
+                el_copy_end(copy);
+            }
+        } else if (copy->unread > 0) {
+            /* These bytes follow some that nobody has read. */
+            el_copy_end(copy);
+        } else if (e->length == EL_BODY_UNKNOWN) {
+            body_copy_watch(copy, e);
+        } else if (e->length > 0 && body_copy_reserve(copy, e->length)) {
+            if (body_copy(e, copy->bytes + copy->nbytes, e->length, &copied) == APR_SUCCESS) {
+                copy->nbytes += copied;
+            } else {
+                el_copy_end(copy);
+            }
         }
     }
 }
@@ -534,9 +477,4 @@ const char *el_copy_bytes(const el_copy_t *copy, size_t *nbytes)
 {
     *nbytes = copy->nbytes;
     return copy->bytes;
-}
-
-void el_copy_end(el_copy_t *copy)
-{
-    body_copy_fail(copy);
 }

@@ -42,10 +42,10 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
                           apr_read_type_e mode);
 
 /*
- * Makes the data of `bb` outlast this call of a filter, in `pool` or in memory of its own. Copies
- * up to `most` bytes of what is neither private nor of unknown length: the handler may close its
- * file when the filter returns, and a file of `pool` cannot be set aside in that pool.
- * APR_INCOMPLETE if more than that is left; another error if it cannot be read, or memory is short.
+ * Makes the data of `bb` outlast this call of a filter, in `pool` or in memory of its own. Copies up
+ * to `most` bytes of data that is not private and has a length: a handler may close its file when
+ * the filter returns. APR_INCOMPLETE if more is left; another error if it cannot be read, or memory
+ * is short.
  */
 apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t most);
 
@@ -56,9 +56,8 @@ apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t 
 #define EL_BODY_BLOCK APR_BUCKET_BUFF_SIZE
 
 /*
- * Appends the first `nbytes` of a block of apr_bucket_alloc(). The bucket takes the block, and
- * `*block` is NULL; but a few bytes are copied if there is memory for it, so that a slow client
- * does not pin a whole block for them.
+ * Appends the first `nbytes` of a block of apr_bucket_alloc(), which the bucket takes: `*block` is
+ * NULL then. Few bytes are copied if there is memory for it: a slow client pins no block for them.
  */
 void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb);
 
@@ -76,10 +75,9 @@ typedef struct {
 } el_whole_t;
 
 /*
- * Gathers the complete body `bb`, as it was measured, in private memory: in a buffer of the pool,
- * unless one private bucket has it all. Files are read without their buckets noticing, so that the
- * brigade can still be sent as it is. An error if the body cannot be read, APR_EOF if it is
- * shorter; then there is nothing to release.
+ * Gathers the complete body `bb`, as measured, in a buffer of the pool, unless one private bucket has
+ * it all. The brigade can still be sent as it is. An error if the body cannot be read, APR_EOF if it
+ * is shorter; then there is nothing to release.
  */
 apr_status_t el_body_gather(apr_bucket_brigade *bb, const el_measure_t *measure,
                             el_whole_t *whole);
@@ -94,29 +92,9 @@ void el_body_release(el_whole_t *whole);
 el_whole_t el_body_peek(apr_bucket *first, size_t most);
 
 /*
- * The body whose first bucket this is, or NULL, begins like an encoded one. Only memory is looked
- * at: nothing is read for it.
- */
-bool el_body_begins_encoded(apr_bucket *first);
-
-/*
- * The open file whose first bytes are all of the body, up to EOS; the number of bytes is the body's
- * size. -1 if it is no file, or more than that. The descriptor is the bucket's.
- */
-int el_body_file(const apr_bucket_brigade *bb);
-
-/*
- * Calls `use` with `context` and each piece of a complete, private body in turn. False if a piece
- * cannot be had, or is not as long as was said.
- */
-typedef void el_body_use_t(void *context, const char *data, size_t nbytes);
-bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context);
-
-/*
- * A private copy of a body, made as the body passes a filter. The body is neither changed nor held
- * up: files are read beside their buckets, and a bucket of unknown length, such as a script's pipe,
- * is copied when a filter behind reads it. So the filter gives each brigade to el_copy_take(),
- * passes it on, and then asks for the state of the copy.
+ * A private copy of a body that passes a filter, neither changed nor held up: a bucket of unknown
+ * length, such as a script's pipe, is copied when a filter behind reads it. So the filter gives each
+ * brigade to el_copy_take(), passes it on, and then asks for the copy's state.
  *
  * The bytes of a copy count in ElasticMaxMemory (engines/budget.h).
  */
@@ -140,7 +118,7 @@ el_copy_state_t el_copy_state(const el_copy_t *copy);
 /* The bytes so far, and how many; they stay until the copy ends. */
 const char *el_copy_bytes(const el_copy_t *copy, size_t *nbytes);
 
-/* Frees the bytes. Nothing more is copied. */
+/* Frees the bytes: the copy has failed, and nothing more is copied. */
 void el_copy_end(el_copy_t *copy);
 
 #endif

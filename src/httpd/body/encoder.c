@@ -49,29 +49,6 @@ void el_meter_stop(el_meter_t *meter)
     }
 }
 
-el_meter_t el_meter_after(const el_meter_t *before)
-{
-    return (el_meter_t){
-        .used = {
-            .sampled = before->used.sampled,
-            .elapsed_nsec = before->used.elapsed_nsec,
-            .looked_nsec = before->used.cpu_nsec,
-        },
-    };
-}
-
-void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
-                     const request_rec *r)
-{
-    el_budget_take_refusal();
-    *encoder = (el_encoder_t){
-        .plan = el_engine_plan(coding, setup, whole),
-        .level = setup->level,
-        .pool = r->pool,
-        .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
-    };
-}
-
 /* The output of a whole body, and the memory that it lies in. */
 typedef struct {
     void *buffer;
@@ -238,28 +215,6 @@ void el_encoder_close(el_encoder_t *encoder)
     }
 }
 
-static el_step_t encoder_step(el_encoder_t *encoder, el_op_t op, el_span_t *span)
-{
-    el_step_t result;
-
-    if (!encoder->block) {
-        encoder->block = apr_bucket_alloc(EL_BODY_BLOCK, encoder->brigade->bucket_alloc);
-        if (!encoder->block) {
-            return EL_STEP_ERROR;
-        }
-    }
-    span->out = encoder->block + encoder->used;
-    span->out_nbytes_avail = EL_BODY_BLOCK - encoder->used;
-    result = encoder->context->engine->step(encoder->context, op, span);
-    encoder->used = EL_BODY_BLOCK - span->out_nbytes_avail;
-    if (encoder->used == EL_BODY_BLOCK || (encoder->used > 0 && op != EL_RUN)) {
-        el_body_append_block(&encoder->block, encoder->used, encoder->brigade);
-        encoder->meter.used.out += encoder->used;
-        encoder->used = 0;
-    }
-    return result;
-}
-
 bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t len)
 {
     el_span_t span = {.in = (const uint8_t *)data, .in_nbytes = len};
@@ -267,7 +222,22 @@ bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t 
 
     el_meter_start(&encoder->meter);
     do {
-        result = encoder_step(encoder, op, &span);
+        if (!encoder->block) {
+            encoder->block = apr_bucket_alloc(EL_BODY_BLOCK, encoder->brigade->bucket_alloc);
+        }
+        if (!encoder->block) {
+            result = EL_STEP_ERROR;
+            break;
+        }
+        span.out = encoder->block + encoder->used;
+        span.out_nbytes_avail = EL_BODY_BLOCK - encoder->used;
+        result = encoder->context->engine->step(encoder->context, op, &span);
+        encoder->used = EL_BODY_BLOCK - span.out_nbytes_avail;
+        if (encoder->used == EL_BODY_BLOCK || (encoder->used > 0 && op != EL_RUN)) {
+            el_body_append_block(&encoder->block, encoder->used, encoder->brigade);
+            encoder->meter.used.out += encoder->used;
+            encoder->used = 0;
+        }
     } while (result == EL_STEP_MORE);
     el_meter_stop(&encoder->meter);
     encoder->meter.used.in += len;

@@ -1,7 +1,6 @@
 /*
  * A body's encoder, which writes buckets and measures its time; and the stream, which takes a body
- * through an output filter that changes it. Each belongs to one response, and so to one thread at
- * a time.
+ * through an output filter that changes it. Each belongs to one response and its thread.
  */
 #ifndef ELASTIC_BODY_ENCODER_H
 #define ELASTIC_BODY_ENCODER_H
@@ -29,9 +28,11 @@ el_meter_t el_meter_create(void);
 void el_meter_start(el_meter_t *meter);
 void el_meter_stop(el_meter_t *meter);
 
-/* A meter that goes on after `before`, whose CPU time is not the encoder's. */
-el_meter_t el_meter_after(const el_meter_t *before);
-
+/*
+ * Its memory is the owner's, who sets the plan, the level, the meter, the pool and an empty brigade
+ * after el_budget_take_refusal(): for el_encoder_whole() by a plan for a whole body, or for
+ * el_encoder_open().
+ */
 typedef struct {
     el_plan_t plan;
     int level;                   /* as the user counts it */
@@ -42,13 +43,6 @@ typedef struct {
     uint8_t *block;              /* the bucket being filled, or NULL */
     size_t used;
 } el_encoder_t;
-
-/*
- * Plans `encoder`, whose memory the caller owns, for a body in `coding`, which this build has: for
- * el_encoder_whole() if `whole`, otherwise for el_encoder_open(). The caller sets the meter.
- */
-void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
-                     const request_rec *r);
 
 /*
  * Encodes a whole body of `len` bytes; all output is in the brigade afterwards. False if memory is
@@ -88,9 +82,8 @@ el_reason_t el_encoder_failure(void);
 void el_encoder_close(el_encoder_t *encoder);
 
 /*
- * The functions of a filter for its body; `owner` is the stream's. Each appends its output to
- * stream->out, and may pass that on with el_stream_pass(). If the body cannot go on, it sets
- * stream->error and returns an error.
+ * The functions of a filter for its body. Each appends its output to stream->out, and may pass that
+ * on with el_stream_pass(). If the body cannot go on, it sets stream->error and returns an error.
  */
 typedef struct {
     apr_status_t (*data)(ap_filter_t *f, void *owner, const char *data, apr_size_t len);
@@ -106,9 +99,8 @@ typedef struct {
 } el_stream_ops_t;
 
 /*
- * Bytes of the body that are kept in memory until the first output is passed on, beside what lies
- * in a file. A body that comes piece by piece was gathered to this size before it is streamed, so
- * that it takes no more memory now; and gzip and zstd have put out a block by then.
+ * Bytes of the body that are kept in memory until the first output is passed on: as many as were
+ * gathered before (hold.c). gzip and zstd have put out a block by then.
  */
 #define EL_STREAM_COPIED (128 * 1024)
 
@@ -142,8 +134,7 @@ typedef struct {
 
 /*
  * Takes a brigade: hands its data to the filter's functions, passes their output on, and keeps
- * FLUSH
- * and other metadata buckets in their places. With EOS the body is ended and the filter removed.
+ * FLUSH and other metadata buckets in their places. EOS ends the body, and removes the filter.
  */
 apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb);
 
@@ -151,9 +142,8 @@ apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_briga
 apr_status_t el_stream_pass(ap_filter_t *f, el_stream_t *stream);
 
 /*
- * Ends the response so that the client sees it is broken: before the header with stream's
- * error_status, after it with the error that makes httpd leave out the last chunk and close. `what`
- * is for the log. Returns `rv`, or an error if that is none.
+ * Ends the response so that the client sees it is broken: with error_status before the header went
+ * out, then without the last chunk. `what` is for the log. Returns `rv`, or an error if it is none.
  */
 apr_status_t el_stream_break_off(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb,
                                  apr_status_t rv, const char *what);

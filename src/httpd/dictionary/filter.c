@@ -3,7 +3,7 @@
 #include "httpd/body/body.h"
 #include "httpd/config/glue.h"
 #include "httpd/dictionary/dictionary.h"
-#include "httpd/response/available.h"
+#include "httpd/response/steps.h"
 #include "httpd/shared/shared.h"
 
 #include "elastic/http.h"

@@ -2,7 +2,7 @@
 
 #include "httpd/body/body.h"
 #include "httpd/config/glue.h"
-#include "httpd/response/available.h"
+#include "httpd/response/steps.h"
 #include "httpd/response/choose.h"
 
 #include "elastic/entry.h"
@@ -274,32 +274,6 @@ static bool precompressed_has_read(apr_file_t *file, uint8_t *bytes, size_t nbyt
                            && apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS);
 }
 
-/* Reads as much as a verdict needs. EL_PRECOMPRESSED_UNREADABLE has been counted. */
-static el_precompressed_fault_t precompressed_look_into(request_rec *r,
-                                                        const candidate_t *candidate)
-{
-    el_precompressed_t content = {.coding = candidate->coding,
-                                  .size = (uint64_t)candidate->finfo.size,
-                                  .original = (uint64_t)r->finfo.size};
-    size_t nbytes = content.size < EL_PRECOMPRESSED_READ ? content.size : EL_PRECOMPRESSED_READ;
-    size_t tail = nbytes < sizeof(content.end) ? nbytes : sizeof(content.end);
-    el_precompressed_fault_t fault = EL_PRECOMPRESSED_UNREADABLE;
-    apr_file_t *file = precompressed_open_file(r, candidate);
-    uint8_t *bytes = file ? malloc(nbytes + 1) : NULL;
-
-    if (bytes && precompressed_has_read(file, bytes, nbytes, 0)
-        && precompressed_has_read(file, content.end, tail, (apr_off_t)(content.size - tail))) {
-        content.bytes = bytes;
-        content.nbytes = nbytes;
-        fault = el_precompressed_judge(&content);
-    }
-    free(bytes);
-    if (file) {
-        apr_file_close(file);
-    }
-    return fault;
-}
-
 /*
  * Clients can decode the candidate, to a body of the length of r's file, as far as that shows
  * without decoding it. Looks into it once, and again when its numbers change.
@@ -315,11 +289,30 @@ static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
     el_precompressed_fault_t verdict;
 
     if (!el_precompressed_recall(verdicts, &id, &verdict)) {
-        verdict = precompressed_look_into(r, candidate);
+        /* Reads as much as a verdict needs. */
+        el_precompressed_t content = {
+            .coding = id.coding, .size = id.size, .original = id.original};
+        size_t nbytes = id.size < EL_PRECOMPRESSED_READ ? id.size : EL_PRECOMPRESSED_READ;
+        size_t tail = nbytes < sizeof(content.end) ? nbytes : sizeof(content.end);
+        apr_file_t *file = precompressed_open_file(r, candidate);
+        uint8_t *bytes = file ? malloc(nbytes + 1) : NULL;
+
+        verdict = EL_PRECOMPRESSED_UNREADABLE;
+        if (bytes && precompressed_has_read(file, bytes, nbytes, 0)
+            && precompressed_has_read(file, content.end, tail, (apr_off_t)(content.size - tail))) {
+            content.bytes = bytes;
+            content.nbytes = nbytes;
+            verdict = el_precompressed_judge(&content);
+        }
+        free(bytes);
+        if (file) {
+            apr_file_close(file);
+        }
         if (verdict != EL_PRECOMPRESSED_UNREADABLE && finfo->ctime + TICK < r->request_time) {
             el_precompressed_remember(verdicts, &id, verdict);
         }
     }
+    /* A file that could not be read was counted when it was opened. */
     if (verdict != EL_PRECOMPRESSED_FAULTS_COUNT && verdict != EL_PRECOMPRESSED_UNREADABLE) {
         el_stats_precompressed_fault(r, verdict, candidate->path,
                                      el_precompressed_name(verdicts, &id));
@@ -490,7 +483,7 @@ static void precompressed_set_not_modified(el_response_t *response, const char *
     if (tag) {
         apr_table_setn(r->headers_out, "ETag", tag);
     }
-    el_fields_unset_coding(r);
+    el_fields_set_encoding(r, NULL);
     r->status = HTTP_NOT_MODIFIED;
     el_stats_skipped(r, EL_REASON_STATUS);
 }
@@ -758,27 +751,6 @@ static apr_status_t precompressed_exchange(ap_filter_t *f, apr_bucket_brigade *b
     return ap_pass_brigade(f->next, bb);
 }
 
-/*
- * Leaves the file to httpd's handler, which must not refuse If-Match with the precompressed file's
- * tag: the original's is added.
- */
-static int precompressed_exchange_later(request_rec *r, const candidate_t *candidate,
-                                        const char *filters)
-{
-    exchange_t *exchange = apr_pcalloc(r->pool, sizeof(*exchange));
-    const char *if_match = apr_table_get(r->headers_in, "If-Match");
-
-    exchange->candidate = *candidate;
-    exchange->filters = filters;
-    exchange->held = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    if (if_match && *if_match != '*') {
-        apr_table_setn(r->headers_in, "If-Match",
-                       apr_pstrcat(r->pool, if_match, ", ", ap_make_etag(r, 0), NULL));
-    }
-    ap_add_output_filter_handle(exchange_record, exchange, r, r->connection);
-    return DECLINED;
-}
-
 void el_precompressed_register(void)
 {
     /* Behind the filters that look at bodies before they are compressed, and before compressors. */
@@ -835,11 +807,10 @@ EL_RARE static int precompressed_offer(request_rec *r)
     candidates_t all = precompressed_find_all(response, true);
     const char *foreign = el_chain_foreign(r->pool, r->output_filters);
     candidate_t *candidate;
-    const char *tag = NULL;
+    exchange_t *exchange;
+    const char *tag = NULL, *if_match;
 
-    /*
-     * Files that are of no use to this client are looked for only if they make a difference: Vary.
-     */
+    /* Files that are of no use to this client make a difference only for Vary. */
     if (all.count == 0 && precompressed_find_all(response, false).count == 0) {
         return DECLINED;
     }
@@ -865,8 +836,26 @@ EL_RARE static int precompressed_offer(request_rec *r)
         || precompressed_prefers_dictionary(response, candidate)) {
         return DECLINED;
     }
-    return foreign ? precompressed_exchange_later(r, candidate, foreign)
-                   : precompressed_send_file(response, candidate);
+    if (!foreign) {
+        return precompressed_send_file(response, candidate);
+    }
+    exchange = apr_pcalloc(r->pool, sizeof(*exchange));
+    *exchange = (exchange_t){
+        .candidate = *candidate,
+        .filters = foreign,
+        .held = apr_brigade_create(r->pool, r->connection->bucket_alloc),
+    };
+    /*
+     * httpd's handler sends the file, and must not refuse If-Match with the precompressed file's
+     * tag: the original's is added.
+     */
+    if_match = apr_table_get(r->headers_in, "If-Match");
+    if (if_match && *if_match != '*') {
+        apr_table_setn(r->headers_in, "If-Match",
+                       apr_pstrcat(r->pool, if_match, ", ", ap_make_etag(r, 0), NULL));
+    }
+    ap_add_output_filter_handle(exchange_record, exchange, r, r->connection);
+    return DECLINED;
 }
 
 int el_precompressed_handler(request_rec *r)

@@ -1,4 +1,4 @@
-#include "httpd/request/decode.h"
+#include "httpd/request/request.h"
 
 #include "httpd/body/body.h"
 
@@ -79,14 +79,6 @@ void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
     apr_pool_cleanup_run(pool, inflate, decode_close_layers);
 }
 
-static el_decode_t decode_step(el_layer_t *layer, el_span_t *span)
-{
-    el_decode_t result = layer->decoder->step(layer->decoding, span);
-
-    layer->ended = result == EL_DECODE_ENDED;
-    return result;
-}
-
 /*
  * A layer has got too much for the encoded bytes of the body. It may make nothing of them, as of a
  * gzip header's endless file name, so that a look at the body's own output would come too late, or
@@ -108,8 +100,9 @@ static el_decode_t decode_run(el_inflate_t *inflate, size_t i, el_span_t *span)
 
     if (i == 0) {
         size_t before = span->in_nbytes;
-        el_decode_t result = decode_step(layer, span);
+        el_decode_t result = layer->decoder->step(layer->decoding, span);
 
+        layer->ended = result == EL_DECODE_ENDED;
         inflate->in += before - span->in_nbytes;
         return result;
     }
@@ -121,9 +114,10 @@ static el_decode_t decode_run(el_inflate_t *inflate, size_t i, el_span_t *span)
             .out = span->out,
             .out_nbytes_avail = span->out_nbytes_avail,
         };
-        el_decode_t result = decode_step(layer, &own);
+        el_decode_t result = layer->decoder->step(layer->decoding, &own);
         el_span_t outer = {.in = span->in, .in_nbytes = span->in_nbytes};
 
+        layer->ended = result == EL_DECODE_ENDED;
         layer->at = layer->filled - own.in_nbytes;
         span->out = own.out;
         span->out_nbytes_avail = own.out_nbytes_avail;
@@ -151,19 +145,6 @@ static el_decode_t decode_run(el_inflate_t *inflate, size_t i, el_span_t *span)
             return result == EL_DECODE_ENDED && !layer->ended ? EL_DECODE_DAMAGED : result;
         }
     }
-}
-
-/* The part of `room` that may be written at once: up to the next check of a limit. */
-static size_t decode_stride(const el_inflate_t *inflate, uint64_t room)
-{
-    if (room > inflate->check_at - inflate->out) {
-        room = inflate->check_at - inflate->out;
-    }
-    /* One byte more than is allowed, to tell a body that is too large from one that fits. */
-    if (inflate->limits.size > 0 && room > inflate->limits.size - inflate->out) {
-        room = inflate->limits.size - inflate->out + 1;
-    }
-    return (size_t)room;
 }
 
 static bool decode_is_over_ratio(el_inflate_t *inflate, bool ended)
@@ -213,19 +194,29 @@ static el_inflated_t decode_settle(el_inflate_t *inflate, el_decode_t result, ap
 static el_inflated_t decode_fill_block(el_inflate_t *inflate, const char **data, apr_size_t *len,
                                        uint64_t room, size_t *used)
 {
-    uint64_t left = EL_BODY_BLOCK - *used;
-    size_t most = decode_stride(inflate, room < left ? room : left), wrote;
+    const uint64_t limit = inflate->limits.size;
+    uint64_t most = EL_BODY_BLOCK - *used, wrote;
     el_span_t span = {
         .in = (const uint8_t *)*data,
         .in_nbytes = *len,
         .out = inflate->block + *used,
-        .out_nbytes_avail = most,
     };
-    el_decode_t result = decode_run(inflate, inflate->count - 1, &span);
+    el_decode_t result;
 
+    most = room < most ? room : most;
+    /* Up to the next check of a limit. */
+    if (most > inflate->check_at - inflate->out) {
+        most = inflate->check_at - inflate->out;
+    }
+    /* One byte more than is allowed, to tell a body that is too large from one that fits. */
+    if (limit > 0 && most > limit - inflate->out) {
+        most = limit - inflate->out + 1;
+    }
+    span.out_nbytes_avail = (size_t)most;
+    result = decode_run(inflate, inflate->count - 1, &span);
     wrote = most - span.out_nbytes_avail;
     inflate->out += wrote;
-    *used += wrote;
+    *used += (size_t)wrote;
     *data = (const char *)span.in;
     *len = span.in_nbytes;
     return decode_settle(inflate, result, *len);

@@ -2,8 +2,7 @@
 
 #include "httpd/body/encoder.h"
 #include "httpd/config/glue.h"
-#include "httpd/request/decode.h"
-#include "httpd/response/conditional.h"
+#include "httpd/response/steps.h"
 
 #include "engines/engines.h"
 #include "engines/memory.h"
@@ -80,22 +79,6 @@ static int inflate_unsupported(request_rec *r)
     return HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
-/* The answer to a body that ends for that reason. */
-static int inflate_status_of(request_rec *r, el_inflated_t why)
-{
-    switch (why) {
-    case EL_INFLATE_UNSUPPORTED:
-        return inflate_unsupported(r);
-    case EL_INFLATE_NO_MEMORY:
-        return HTTP_SERVICE_UNAVAILABLE;
-    case EL_INFLATE_SIZE_LIMIT:
-    case EL_INFLATE_RATIO_LIMIT:
-        return HTTP_REQUEST_ENTITY_TOO_LARGE;
-    default:
-        return HTTP_BAD_REQUEST;
-    }
-}
-
 /* Gives the body up: every further read gets `rv`. */
 static void inflate_give_up(request_rec *r, in_t *in, el_inflated_t why, apr_status_t rv)
 {
@@ -118,9 +101,16 @@ static void inflate_give_up(request_rec *r, in_t *in, el_inflated_t why, apr_sta
 static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
 {
     request_rec *r = f->r;
-    int status = inflate_status_of(r, why);
+    int status = HTTP_BAD_REQUEST;
     apr_status_t rv = AP_FILTER_ERROR;
 
+    if (why == EL_INFLATE_UNSUPPORTED) {
+        status = inflate_unsupported(r);
+    } else if (why == EL_INFLATE_NO_MEMORY) {
+        status = HTTP_SERVICE_UNAVAILABLE;
+    } else if (why == EL_INFLATE_SIZE_LIMIT || why == EL_INFLATE_RATIO_LIMIT) {
+        status = HTTP_REQUEST_ENTITY_TOO_LARGE;
+    }
     if (!r->sent_bodyct && status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
         rv = APR_ENOSPC;
     } else if (!r->sent_bodyct && status == HTTP_BAD_REQUEST) {
@@ -230,43 +220,33 @@ static apr_status_t inflate_put(ap_filter_t *f, in_t *in, const char **data, apr
     return inflated < EL_INFLATE_DAMAGED ? APR_SUCCESS : inflate_fail(f, in, inflated);
 }
 
-/* Decodes the data of `bucket`, and takes away what was decoded. */
-static apr_status_t inflate_put_bucket(ap_filter_t *f, in_t *in, apr_bucket *bucket,
-                                       apr_read_type_e block, apr_off_t room)
-{
-    const char *data;
-    apr_size_t len, left;
-    apr_status_t rv = apr_bucket_read(bucket, &data, &len, block);
-
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    left = len;
-    rv = inflate_put(f, in, &data, &left, room);
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    if (left > 0 && apr_bucket_split(bucket, len - left) != APR_SUCCESS) {
-        return inflate_fail(f, in, EL_INFLATE_NO_MEMORY);
-    }
-    apr_bucket_delete(bucket);
-    return APR_SUCCESS;
-}
-
 /* The next step of decoding: held back output, a bucket's data, or a bucket without data. */
 static apr_status_t inflate_advance(ap_filter_t *f, in_t *in, apr_read_type_e block, apr_off_t room)
 {
     bool empty = APR_BRIGADE_EMPTY(in->encoded);
     apr_bucket *bucket = APR_BRIGADE_FIRST(in->encoded);
+    const char *data = "";
+    apr_size_t len = 0, left;
+    apr_status_t rv;
 
     if (!empty && !APR_BUCKET_IS_METADATA(bucket)) {
-        return inflate_put_bucket(f, in, bucket, block, room);
+        rv = apr_bucket_read(bucket, &data, &len, block);
+        left = len;
+        if (rv == APR_SUCCESS) {
+            rv = inflate_put(f, in, &data, &left, room);
+        }
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        /* The part that was decoded goes. */
+        if (left > 0 && apr_bucket_split(bucket, len - left) != APR_SUCCESS) {
+            return inflate_fail(f, in, EL_INFLATE_NO_MEMORY);
+        }
+        apr_bucket_delete(bucket);
+        return APR_SUCCESS;
     }
     if (in->inflate.last == EL_INFLATE_FULL) {
-        const char *nothing = "";
-        apr_size_t len = 0;
-
-        return inflate_put(f, in, &nothing, &len, room);
+        return inflate_put(f, in, &data, &len, room);
     }
     if (APR_BUCKET_IS_EOS(bucket)) {
         el_inflated_t inflated = el_inflate_finish(&in->inflate);
@@ -361,25 +341,10 @@ static in_t *inflate_begin(request_rec *r)
     return count > 0 ? inflate_open_in(r, codings, count, rest) : NULL;
 }
 
-static bool inflate_is_ours(const ap_filter_t *f)
-{
-    return f->frec == inflate_rec || f->frec == deflate_rec;
-}
-
-/* If DEFLATE is named twice, the first, which reads from the others, undoes all codings. */
-static bool inflate_is_decoded_behind(const ap_filter_t *f)
-{
-    const ap_filter_t *reader = f->r->input_filters;
-
-    while (reader && reader != f && !(inflate_is_ours(reader) && reader->ctx)) {
-        reader = reader->next;
-    }
-    return reader && reader != f;
-}
-
 static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
                               apr_read_type_e block, apr_off_t readbytes)
 {
+    const ap_filter_t *reader = f->r->input_filters;
     in_t *in = f->ctx;
     apr_status_t rv;
 
@@ -388,7 +353,12 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
         return ap_get_brigade(f->next, bb, mode, block, readbytes);
     }
     if (!in) {
-        in = f->ctx = inflate_is_decoded_behind(f) ? NULL : inflate_begin(f->r);
+        /* If DEFLATE is named twice, the first, which reads from the others, undoes all codings. */
+        while (reader && reader != f
+               && !((reader->frec == inflate_rec || reader->frec == deflate_rec) && reader->ctx)) {
+            reader = reader->next;
+        }
+        in = f->ctx = reader && reader != f ? NULL : inflate_begin(f->r);
         if (!in) {
             ap_remove_input_filter(f);
             return ap_get_brigade(f->next, bb, mode, block, readbytes);
@@ -419,7 +389,7 @@ static bool inflate_inherit(request_rec *r)
     for (ap_filter_t *f = r->prev ? r->prev->input_filters : NULL; f; f = f->next) {
         in_t *in = f->ctx;
 
-        if (in && inflate_is_ours(f)) {
+        if (in && (f->frec == inflate_rec || f->frec == deflate_rec)) {
             if (in->failed != APR_SUCCESS) {
                 inflate_edit_once(r, in);
                 in = inflate_make_in(r);
@@ -621,12 +591,6 @@ void el_input_register(void)
                                            AP_FTYPE_CONTENT_SET);
 }
 
-void el_input_register_deflate(void)
-{
-    deflate_rec =
-        ap_register_input_filter(EL_FILTER_DEFLATE, inflate_filter_in, NULL, AP_FTYPE_CONTENT_SET);
-}
-
 /* ---- responses ------------------------------------------------------------------------------- */
 
 /* Decoded bytes between two passes, as in encoder.c. */
@@ -693,15 +657,6 @@ static void inflate_out_abandon(ap_filter_t *f, void *owner)
     el_inflate_close(&out->inflate, f->r->pool);
 }
 
-/* Takes the coding out of the header; `rest` are those that remain. */
-static void inflate_edit_coding(request_rec *r, const char *rest)
-{
-    el_fields_unset_coding(r);
-    if (rest) {
-        apr_table_setn(r->headers_out, "Content-Encoding", rest);
-    }
-}
-
 static out_t *inflate_open_out(request_rec *r, el_coding_t coding)
 {
     static const el_stream_ops_t ops = {inflate_out_data, NULL, inflate_out_end,
@@ -754,7 +709,7 @@ static out_t *inflate_take_response(request_rec *r)
     tag = el_field(r, "ETag");
     if (tag) {
         const el_stock_t *stock = el_stock_of(r->server, EL_RECORD_DEFLATE);
-    el_etag_mode_t mode = (el_etag_mode_t)stock->values.value[EL_STOCK_ETAG];
+        el_etag_mode_t mode = (el_etag_mode_t)stock->values.value[EL_STOCK_ETAG];
         size_t size = strlen(tag) + EL_ETAG_GROWTH;
         char *text = apr_palloc(r->pool, size);
 
@@ -763,7 +718,7 @@ static out_t *inflate_take_response(request_rec *r)
     named = named || (decoded && el_not_modified_now(response, decoded));
     if (r->status == HTTP_NOT_MODIFIED) {
         /* Compressors behind judge it by the header that a 200 would have. */
-        inflate_edit_coding(r, rest);
+        el_fields_set_encoding(r, rest);
         if (!named) {
             el_fields_set_etag(r, decoded);
         }
@@ -771,7 +726,7 @@ static out_t *inflate_take_response(request_rec *r)
     }
     out = inflate_open_out(r, coding);
     if (out) {
-        inflate_edit_coding(r, rest);
+        el_fields_set_encoding(r, rest);
         el_fields_unset_lengths(r->headers_out);
         el_fields_unset_lengths(r->err_headers_out);
         el_fields_set_etag(r, decoded);
@@ -804,7 +759,9 @@ static apr_status_t inflate_filter_out(ap_filter_t *f, apr_bucket_brigade *bb)
     return el_stream_run(f, &out->stream, bb);
 }
 
-void el_inflate_output_register(void)
+void el_inflate_register_deflate(void)
 {
+    deflate_rec =
+        ap_register_input_filter(EL_FILTER_DEFLATE, inflate_filter_in, NULL, AP_FTYPE_CONTENT_SET);
     ap_register_output_filter(EL_FILTER_INFLATE, inflate_filter_out, NULL, AP_FTYPE_RESOURCE - 1);
 }

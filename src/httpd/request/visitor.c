@@ -52,18 +52,6 @@ static bool visitor_is_one(const conn_rec *c)
     return c->client_ip == address4 || c->client_ip == address6;
 }
 
-/* A proxy in front would pass the token of anybody on. */
-static bool visitor_is_passed_on(const request_rec *r)
-{
-    static const char *const fields[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
-    bool found = false;
-
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && !found; i++) {
-        found = apr_table_get(r->headers_in, fields[i]) != NULL;
-    }
-    return found;
-}
-
 /*
  * The fault of the open file; NULL: none. Its lock says that the process which has written it still
  * runs: the kernel takes it away, however a process ends.
@@ -87,32 +75,6 @@ static const char *visitor_file_fault(int fd)
     return NULL;
 }
 
-/* The digits of the hash of the token that the open file is for; false: it has none. */
-static bool visitor_read_digits(int fd, char digits[EL_FOLDER_NAME_ROOM])
-{
-    char text[sizeof(TITLE) + DIGITS];
-    ssize_t n = read(fd, text, sizeof(text));
-
-    if (n != (ssize_t)(sizeof(text)) || memcmp(text, TITLE, strlen(TITLE)) != 0
-        || text[n - 1] != '\n') {
-        return false;
-    }
-    memcpy(digits, text + strlen(TITLE), DIGITS);
-    digits[DIGITS] = '\0';
-    return true;
-}
-
-/* Takes as long for any two: the time does not show how much of a guess is right. */
-static bool visitor_are_same(const char *one, const char *other)
-{
-    unsigned different = 0;
-
-    for (size_t i = 0; i < DIGITS; i++) {
-        different |= (unsigned char)one[i] ^ (unsigned char)other[i];
-    }
-    return different == 0;
-}
-
 static bool visitor_digits_of(const char *text, char digits[EL_FOLDER_NAME_ROOM])
 {
     uint8_t hash[EL_DICTIONARY_HASH];
@@ -127,8 +89,10 @@ static bool visitor_digits_of(const char *text, char digits[EL_FOLDER_NAME_ROOM]
 /* The reason why the token does not count; NULL: it does. One opening of the file answers all. */
 static const char *visitor_token_fault(const char *token)
 {
-    char wanted[EL_FOLDER_NAME_ROOM], given[EL_FOLDER_NAME_ROOM];
+    char text[sizeof(TITLE) + DIGITS], given[EL_FOLDER_NAME_ROOM];
+    const char *wanted = text + strlen(TITLE);
     size_t len = strlen(token);
+    unsigned different = 0;
     const char *fault;
     int fd;
 
@@ -140,9 +104,19 @@ static const char *visitor_token_fault(const char *token)
         return "there is no file elastic.visitor that can be read";
     }
     fault = visitor_file_fault(fd);
-    if (!fault && !(visitor_read_digits(fd, wanted) && visitor_digits_of(token, given)
-                    && visitor_are_same(wanted, given))) {
-        fault = "it is not the token of the file elastic.visitor";
+    if (!fault) {
+        /* The title, the digits of the token's hash, and the line's end. */
+        bool read_all = read(fd, text, sizeof(text)) == (ssize_t)sizeof(text)
+                        && memcmp(text, TITLE, strlen(TITLE)) == 0
+                        && text[sizeof(text) - 1] == '\n' && visitor_digits_of(token, given);
+
+        /* Takes as long for any two: the time does not show how much of a guess is right. */
+        for (size_t i = 0; read_all && i < DIGITS; i++) {
+            different |= (unsigned char)wanted[i] ^ (unsigned char)given[i];
+        }
+        if (!read_all || different != 0) {
+            fault = "it is not the token of the file elastic.visitor";
+        }
     }
     close(fd);
     return fault;
@@ -177,12 +151,18 @@ EL_RARE static void visitor_look(request_rec *r, const char *token)
     /* By loopback, or from an address of this machine to the same. */
     bool is_from_here = strncmp(c->client_ip, "127.", 4) == 0 || strcmp(c->client_ip, "::1") == 0
                         || apr_sockaddr_equal(c->local_addr, c->client_addr);
+    static const char *const fields[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
     char digits[EL_FOLDER_NAME_ROOM];
     const char *fault = NULL;
+    bool passed_on = false;
 
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && !passed_on; i++) {
+        passed_on = apr_table_get(r->headers_in, fields[i]) != NULL;
+    }
     if (!visitor_is_one(c) && !is_from_here) {
         fault = "the connection is not from this machine";
-    } else if (visitor_is_passed_on(r)) {
+    } else if (passed_on) {
+        /* A proxy in front would pass the token of anybody on. */
         fault = "a proxy has passed the request on";
     } else {
         fault = visitor_token_fault(token);

@@ -1,4 +1,4 @@
-#include "httpd/response/available.h"
+#include "httpd/response/steps.h"
 
 #include "httpd/config/config.h"
 #include "httpd/dictionary/dictionary.h"
@@ -12,50 +12,43 @@
 
 static const char field_name[] = "Available-Dictionary";
 
-/* Whether some rule, or some file of ElasticDictionaryFile, of this server is for the URL. */
-static bool available_has_rule(el_response_t *response)
-{
-    request_rec *r = response->r;
-    const el_server_t *server = el_server_of(r->server);
-    const apr_array_header_t *files = server->dictionary_files, *rules = server->dictionary_rules;
-    const char *origin = files ? el_response_origin(response) : NULL;
-    const char *target = el_response_target(r);
-
-    for (int i = 0; origin && i < files->nelts; i++) {
-        const el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
-
-        if (el_site_file_is_for(file, origin)
-            && el_dictionary_pattern_match(file->rule.match, file->url, target)) {
-            return true;
-        }
-    }
-    for (int i = 0; rules && i < rules->nelts; i++) {
-        const el_dictionary_rule_t *rule = APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *);
-
-        /* The dictionaries of a rule may be anywhere. */
-        if (el_dictionary_pattern_match(rule->match, NULL, target)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /*
- * The response's part of the record, with `possible`: a rule of this virtual host is for the URL,
- * browsers use dictionaries of this origin, and ELASTIC is in the chain. Only such rules count,
- * whatever was given out before: all responses of the URL then vary by the dictionary, and those of
- * other URLs do not.
+ * The response's part of the record, with `possible`: browsers use dictionaries of this origin,
+ * ELASTIC is in the chain, and a rule or a file of ElasticDictionaryFile of this virtual host is for
+ * the URL. Only these count, whatever was given out before: all responses of the URL then vary by
+ * the dictionary, and those of other URLs do not.
  */
 static el_available_t *available_record(el_response_t *response)
 {
     el_available_t *available = &response->available;
+    request_rec *r = response->r;
+    const el_server_t *server = el_server_of(r->server);
+    const apr_array_header_t *files = server->dictionary_files, *rules = server->dictionary_rules;
+    const char *origin, *target;
 
-    if (!available->rule_sought) {
-        available->rule_sought = true;
-        available->possible = el_dictionaries_are_open()
-                               && el_response_may_run(response, EL_RECORD_ELASTIC)
-                               && available_has_rule(response) && el_response_origin(response);
+    if (available->rule_sought) {
+        return available;
     }
+    available->rule_sought = true;
+    if (!el_dictionaries_are_open() || !el_response_may_run(response, EL_RECORD_ELASTIC)
+        || (!files && !rules)) {
+        return available;
+    }
+    origin = files ? el_response_origin(response) : NULL;
+    target = el_response_target(r);
+    for (int i = 0; origin && i < files->nelts && !available->possible; i++) {
+        const el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
+
+        available->possible = el_site_file_is_for(file, origin)
+                              && el_dictionary_pattern_match(file->rule.match, file->url, target);
+    }
+    for (int i = 0; rules && i < rules->nelts && !available->possible; i++) {
+        const el_dictionary_rule_t *rule = APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *);
+
+        /* The dictionaries of a rule may be anywhere. */
+        available->possible = el_dictionary_pattern_match(rule->match, NULL, target);
+    }
+    available->possible = available->possible && el_response_origin(response);
     return available;
 }
 
@@ -109,7 +102,7 @@ static el_dictionary_reason_t available_find(el_response_t *response, const char
     return reason;
 }
 
-static void available_note(request_rec *r, el_dictionary_reason_t reason)
+void el_available_note(const request_rec *r, el_dictionary_reason_t reason)
 {
     apr_table_setn(r->notes, "elastic-dictionary", el_dictionary_notes[reason]);
     el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + (unsigned)reason), 1);
@@ -149,7 +142,7 @@ const el_available_t *el_available_ahead(el_response_t *response)
     if (available->coding != EL_IDENTITY) {
         reason = available_find(response, field);
         if (reason != EL_DICTIONARY_USED) {
-            available_note(r, reason);
+            el_available_note(r, reason);
             available->coding = EL_IDENTITY;
         }
     }
@@ -164,7 +157,7 @@ const el_available_t *el_available_of(el_response_t *response)
     if (available->coding != EL_IDENTITY
         && !available_is_permitted(response,
                                    el_field(response->r, "Access-Control-Allow-Origin"))) {
-        available_note(response->r, EL_DICTIONARY_CROSS_ORIGIN);
+        el_available_note(response->r, EL_DICTIONARY_CROSS_ORIGIN);
         available->coding = EL_IDENTITY;
     }
     return available;
@@ -198,17 +191,12 @@ const el_dictionary_t *el_available_prepare(el_response_t *response, int level)
     if (available->coding == EL_IDENTITY) {
         return NULL;
     }
-    available_note(r, el_dictionaries_prepare(available->hash, available->coding, level,
-                                              &dictionary));
+    el_available_note(r, el_dictionaries_prepare(available->hash, available->coding, level,
+                                                 &dictionary));
     if (dictionary) {
         apr_pool_cleanup_register(r->pool, dictionary, available_release, apr_pool_cleanup_null);
     }
     return dictionary;
-}
-
-void el_available_outdone(const el_response_t *response)
-{
-    available_note(response->r, EL_DICTIONARY_OUTDONE);
 }
 
 void el_available_add_vary(el_response_t *response)

@@ -1,4 +1,4 @@
-#include "httpd/response/cached.h"
+#include "httpd/response/steps.h"
 
 #include "httpd/cache/cache.h"
 #include "httpd/shared/costs.h"
@@ -7,6 +7,7 @@
 #include "host/machine.h"
 #include "host/process.h"
 
+#include "apr_portable.h"
 #include "apr_strings.h"
 
 #include <pthread.h>
@@ -14,24 +15,6 @@
 
 /* µs that are no reason to doubt what is expected: a process's first encodings take longer. */
 #define SLACK 10000
-
-bool el_cached_possible(const el_policy_t *policy)
-{
-    return policy->dir->values.value[EL_DIR_CACHE] && el_store_is_open();
-}
-
-static el_sketch_key_t cached_sketch_key(const request_rec *r)
-{
-    return el_sketch_key(r->hostname ? r->hostname : "", r->uri ? r->uri : "");
-}
-
-bool el_cached_asks(const request_rec *r)
-{
-    static _Atomic uint32_t bodies;
-    uint32_t turn = atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed);
-
-    return el_sketch_asks(&el_shared.block->cache.sketch, cached_sketch_key(r), turn);
-}
 
 /* Pinned levels have names of their own: an entry at another level is none of theirs. */
 static el_name_t cached_name_of(const el_response_t *response, el_coding_t coding,
@@ -71,9 +54,8 @@ static bool cached_is_good(const el_entry_t *entry, const el_choice_t *choice)
 typedef bool get_t(const el_name_t *name, el_found_t *found);
 
 /*
- * Looks in the codings that the client likes equally: first in what improving leads to, or in that
- * of the choice. Of those that are not good the last one is left in cached.found; false where it is
- * none, or not good.
+ * Tries the codings that the client likes equally, the improver's first, then the chosen one.
+ * Leaves the last hit that was too weak in cached.found, and returns false.
  */
 static bool cached_find_good(el_response_t *response, get_t *get)
 {
@@ -100,29 +82,13 @@ static bool cached_find_good(el_response_t *response, get_t *get)
     return false;
 }
 
-/* µs of CPU time that encoding may be expected to take. */
-static uint64_t cached_expected_usec(const el_choice_t *choice, size_t nbytes)
-{
-    double nsec = el_costs_expect(choice->coding, &choice->setup, true).nsec;
-
-    return (uint64_t)(nsec * (double)nbytes / 1024 / 1000) + SLACK;
-}
-
 /*
- * So many times an encoding is waited for: who made it may not have been able to hand it over. Then
- * one of those who waited makes it for the others.
+ * An encoding is waited for twice: the leader may have failed to hand it over. Then one of those who
+ * waited makes it for the others.
  */
 #define WAITS 2
 
-/* Whether others may be handed what the body is encoded to. */
-static bool cached_may_be_kept(const el_choice_t *choice, size_t nbytes)
-{
-    double share = el_costs_expect(choice->coding, &choice->setup, true).size / 10000.;
-
-    return el_store_takes((uint64_t)(share * (double)nbytes));
-}
-
-/* Whether another thread leaves there, within `usec` µs, what will do. */
+/* Waits up to `usec` µs for an encoding of another thread that will do. */
 static bool cached_find_or_wait(el_response_t *response, uint64_t usec)
 {
     const el_choice_t *choice = &response->choice;
@@ -138,7 +104,7 @@ static bool cached_find_or_wait(el_response_t *response, uint64_t usec)
         if (answer == EL_WAITERS_BUSY) {
             return cached->found.buffer != NULL;
         }
-        /* Before who is to encode had its place, another may have left it. */
+        /* Another may have left before this thread was told to encode. */
         if (cached_find_good(response, el_store_get_local)) {
             return true;
         }
@@ -153,68 +119,48 @@ static bool cached_find_or_wait(el_response_t *response, uint64_t usec)
 }
 
 /*
- * Whether what there is in cached.found will do, or what another thread is about to leave there. A
- * worse one will while a better one is being made, so that one request alone pays for that.
+ * Looks for an entry of the body's name that will do, or waits for another thread's. A worse one
+ * will while a better one is being made, so that one request alone pays for that.
  */
 static bool cached_find(el_response_t *response, size_t nbytes, bool any)
 {
+    const el_choice_t *choice = &response->choice;
     el_cached_t *cached = &response->cached;
+    const el_entry_t *entry = &cached->found.entry;
+    el_name_t name;
     bool found;
 
-    if ((cached->again || el_store_is_shared()) && cached_find_good(response, el_store_get)) {
-        return true;
-    }
-    found = cached->found.buffer != NULL;
-    if (!any && cached_may_be_kept(&response->choice, nbytes)) {
-        found = cached_find_or_wait(response,
-                                    found ? 0 : cached_expected_usec(&response->choice, nbytes));
-    }
+    cached->target =
+        el_improver_target(response->policy.range, choice->set, &choice->setup, nbytes);
+    found = (cached->again || el_store_is_shared()) && cached_find_good(response, el_store_get);
     if (!found) {
-        el_found_release(&cached->found);
+        found = cached->found.buffer != NULL;
+        if (!any) {
+            el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, true);
+            uint64_t usec = (uint64_t)(cost.nsec * (double)nbytes / 1024 / 1000) + SLACK;
+
+            /* Nobody waits for what the store will not take. */
+            if (el_store_takes((uint64_t)(cost.size / 10000. * (double)nbytes))) {
+                found = cached_find_or_wait(response, found ? 0 : usec);
+            }
+        }
+        if (!found) {
+            el_found_release(&cached->found);
+        }
     }
+    if (found) {
+        /* It may be worth improving. */
+        name = cached_name_of(response, entry->coding, &choice->setup);
+        el_improver_note(&name, entry, cached->target);
+    }
+    el_shared_count(found ? EL_COUNT_CACHE_HITS : EL_COUNT_CACHE_MISSES, 1);
     return found;
 }
 
-/* What goes out may be worth improving. */
-static void cached_note_found(const el_response_t *response)
+/* Names the body by its bytes. False if they cannot be had, or hashed. */
+static bool cached_name_body(el_response_t *response, const apr_bucket_brigade *bb)
 {
-    const el_entry_t *entry = &response->cached.found.entry;
-    el_name_t name = cached_name_of(response, entry->coding, &response->choice.setup);
-
-    el_improver_note(&name, entry, response->cached.target);
-}
-
-static bool cached_find_and_count(el_response_t *response, size_t nbytes, bool any)
-{
-    const el_choice_t *choice = &response->choice;
-    bool is_found;
-
-    response->cached.target =
-        el_improver_target(response->policy.range, choice->set, &choice->setup, nbytes);
-    is_found = cached_find(response, nbytes, any);
-    if (is_found) {
-        cached_note_found(response);
-    }
-    el_shared_count(is_found ? EL_COUNT_CACHE_HITS : EL_COUNT_CACHE_MISSES, 1);
-    return is_found;
-}
-
-static void cached_start_meter(el_cached_t *cached)
-{
-    if (!cached->looked) {
-        cached->meter = el_meter_create();
-        cached->looked = true;
-    }
-    el_meter_start(&cached->meter);
-}
-
-static void cached_add_piece(void *fingerprint, const char *data, size_t nbytes)
-{
-    el_fingerprint_add(fingerprint, data, nbytes);
-}
-
-static bool cached_name_body(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
-{
+    request_rec *r = response->r;
     size_t nbytes = (size_t)response->facts.moment.size;
     el_visitor_t visitor = el_response_visitor(r);
     el_fingerprint_t fingerprint;
@@ -222,60 +168,44 @@ static bool cached_name_body(request_rec *r, el_response_t *response, const apr_
 
     el_fingerprint_begin(&fingerprint, r, &visitor, EL_NAME_BODY, nbytes);
     if (response->gathered) {
-        cached_add_piece(&fingerprint, response->body.data, response->body.nbytes);
+        el_fingerprint_add(&fingerprint, response->body.data, response->body.nbytes);
     } else {
-        is_whole = el_body_each(bb, cached_add_piece, &fingerprint);
+        for (apr_bucket *e = APR_BRIGADE_FIRST(bb); is_whole && !APR_BUCKET_IS_EOS(e);
+             e = APR_BUCKET_NEXT(e)) {
+            apr_size_t expected = e->length, len;
+            const char *data;
+
+            if (APR_BUCKET_IS_METADATA(e)) {
+                continue;
+            }
+            is_whole = apr_bucket_read(e, &data, &len, APR_BLOCK_READ) == APR_SUCCESS
+                       && len == expected;
+            if (is_whole) {
+                el_fingerprint_add(&fingerprint, data, len);
+            }
+        }
     }
     return el_fingerprint_end(&fingerprint, &response->cached.name) && is_whole;
 }
 
-bool el_cached_find_body(el_response_t *response, const apr_bucket_brigade *bb, bool any)
-{
-    request_rec *r = response->r;
-    el_cached_t *cached = &response->cached;
-    bool is_found = false;
-
-    cached_start_meter(cached);
-    if (cached_name_body(r, response, bb)) {
-        cached->again = el_store_note(&cached->name);
-        is_found = cached_find_and_count(response, (size_t)response->facts.moment.size, any);
-        el_sketch_learn(&el_shared.block->cache.sketch, cached_sketch_key(r), cached->again
-                        || is_found);
-    }
-    el_meter_stop(&cached->meter);
-    return is_found;
-}
-
-/* So many names of files are remembered: one takes as long as all else of a cached response. */
+/* Names of files that are remembered: one takes as long as all else of a cached response. */
 #define NAMES 64
 
-/* False where the numbers of a file do not stand for its content. */
-static bool cached_make_file_name(const request_rec *r, const el_cached_t *cached, el_name_t *name)
-{
-    el_fingerprint_t fingerprint;
-
-    if (el_file_is_in_memory(cached->descriptor)) {
-        return false;
-    }
-    el_fingerprint_begin(&fingerprint, r, NULL, EL_NAME_FILE, sizeof(cached->file));
-    el_fingerprint_add(&fingerprint, &cached->file, sizeof(cached->file));
-    return el_fingerprint_end(&fingerprint, name);
-}
-
-/* What is remembered of a file of the server `r` is for. */
+/* A file's name, for one server. */
 typedef struct {
     const server_rec *server; /* NULL: nothing */
     el_file_id_t file;
     el_name_t name;
-    bool good; /* it has that name */
+    bool good; /* the file's numbers stand for its content */
 } known_t;
 
-/* Asking the file system may take a while, where it is another machine's: not under the lock. */
+/* The file system is not asked under the lock: it may be another machine's, and slow. */
 static known_t cached_know_file(const request_rec *r, const el_cached_t *cached)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static known_t files[NAMES];
     known_t *place = &files[cached->file.inode % NAMES], known;
+    el_fingerprint_t fingerprint;
 
     pthread_mutex_lock(&lock);
     known = *place;
@@ -283,7 +213,11 @@ static known_t cached_know_file(const request_rec *r, const el_cached_t *cached)
     if (known.server != r->server
         || memcmp(&known.file, &cached->file, sizeof(known.file)) != 0) {
         known = (known_t){.server = r->server, .file = cached->file};
-        known.good = cached_make_file_name(r, cached, &known.name);
+        if (!el_file_is_in_memory(cached->descriptor)) {
+            el_fingerprint_begin(&fingerprint, r, NULL, EL_NAME_FILE, sizeof(known.file));
+            el_fingerprint_add(&fingerprint, &known.file, sizeof(known.file));
+            known.good = el_fingerprint_end(&fingerprint, &known.name);
+        }
         pthread_mutex_lock(&lock);
         *place = known;
         pthread_mutex_unlock(&lock);
@@ -291,15 +225,22 @@ static known_t cached_know_file(const request_rec *r, const el_cached_t *cached)
     return known;
 }
 
-/* The name of the whole file that `bb` is, where its numbers stand for its content. */
+/* Names the body if it is a whole file, and nothing else, whose numbers stand for its content. */
 static bool cached_name_file(const request_rec *r, el_cached_t *cached,
                              const apr_bucket_brigade *bb)
 {
+    const apr_bucket *e = APR_BRIGADE_FIRST(bb);
+    apr_os_file_t fd;
     known_t known;
 
-    cached->descriptor = el_body_file(bb);
-    if (cached->descriptor < 0 || !el_file_stat(cached->descriptor, &cached->file)
-        || cached->file.size != APR_BRIGADE_FIRST(bb)->length
+    if (e == APR_BRIGADE_SENTINEL(bb) || !APR_BUCKET_IS_FILE(e) || e->start != 0
+        || APR_BUCKET_NEXT(e) == APR_BRIGADE_SENTINEL(bb)
+        || !APR_BUCKET_IS_EOS(APR_BUCKET_NEXT(e))
+        || apr_os_file_get(&fd, ((const apr_bucket_file *)e->data)->fd) != APR_SUCCESS) {
+        return false;
+    }
+    cached->descriptor = fd;
+    if (!el_file_stat(fd, &cached->file) || cached->file.size != e->length
         || !el_file_id_settled(&cached->file, r->request_time)) {
         return false;
     }
@@ -308,42 +249,52 @@ static bool cached_name_file(const request_rec *r, el_cached_t *cached,
     return known.good;
 }
 
-/* There are only so many files: where none is driven out for it, each is kept at first sight. */
-bool el_cached_find_file(el_response_t *response, const apr_bucket_brigade *bb, bool any)
+bool el_cached_find(el_response_t *response, apr_bucket_brigade *bb, bool any, apr_status_t *rv)
 {
-    request_rec *r = response->r;
+    static _Atomic uint32_t bodies;
+    const request_rec *r = response->r;
+    el_sketch_t *sketch = &el_shared.block->cache.sketch;
     el_cached_t *cached = &response->cached;
-    bool is_found = false;
+    bool found = false;
+    el_sketch_key_t key;
 
-    cached_start_meter(cached);
+    cached->meter = el_meter_create();
+    cached->looked = true;
+    el_meter_start(&cached->meter);
     cached->is_file = cached_name_file(r, cached, bb);
     if (cached->is_file) {
+        /* Files are few: if there is room, each is kept at first sight. */
         cached->again = el_store_note(&cached->name) || el_store_has_room();
-        is_found = cached_find_and_count(response, cached->file.size, any);
+        found = cached_find(response, cached->file.size, any);
     }
     el_meter_stop(&cached->meter);
-    return is_found;
-}
-
-/* What was read of a file is that of its name only if it has not changed meanwhile. */
-static bool cached_has_its_name(const el_cached_t *cached)
-{
-    el_file_id_t now;
-
-    return !cached->is_file
-           || (el_file_stat(cached->descriptor, &now)
-               && memcmp(&now, &cached->file, sizeof(now)) == 0);
-}
-
-void el_cached_leave(el_response_t *response)
-{
-    el_waiters_leave(&response->cached.waiters, false);
-}
-
-/* False where it is too large, or no smaller than the body. */
-static bool cached_may_keep_made(const el_usage_t *used)
-{
-    return used->out < used->in && el_store_takes(used->out);
+    if (cached->is_file) {
+        return found;
+    }
+    /* Hashing is worth it if such URLs' bodies come again. */
+    key = el_sketch_key(r->hostname ? r->hostname : "", r->uri ? r->uri : "");
+    if (!el_sketch_asks(sketch, key,
+                        atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed))) {
+        return false;
+    }
+    /* The hash and the encoding must be of the same bytes. */
+    if (!response->measure.is_private) {
+        *rv = el_body_gather(bb, &response->measure, &response->body);
+        response->gathered = *rv == APR_SUCCESS;
+        if (*rv != APR_SUCCESS) {
+            /* Encoding needs the memory that is short, too, and says so. */
+            *rv = *rv == APR_ENOMEM ? APR_SUCCESS : *rv;
+            return false;
+        }
+    }
+    el_meter_start(&cached->meter);
+    if (cached_name_body(response, bb)) {
+        cached->again = el_store_note(&cached->name);
+        found = cached_find(response, (size_t)response->facts.moment.size, any);
+        el_sketch_learn(sketch, key, cached->again || found);
+    }
+    el_meter_stop(&cached->meter);
+    return found;
 }
 
 void el_cached_store(el_response_t *response)
@@ -357,13 +308,20 @@ void el_cached_store(el_response_t *response)
     el_entry_t entry = {.coding = coding, .level = encoder->level, .in = used->in};
     el_name_t name;
     const char *data;
+    el_file_id_t now;
 
-    cached->waiters.vain = !cached_may_keep_made(used);
+    cached->waiters.vain = used->out >= used->in || !el_store_takes(used->out);
     if (cached->waiters.vain
         || !(cached->again || el_waiters_leave(&cached->waiters, true))
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
-        || entry.nbytes != used->out || !cached_has_its_name(cached)) {
+        || entry.nbytes != used->out) {
+        return;
+    }
+    /* The bytes that were read are those of the name only if the file has not changed meanwhile. */
+    if (cached->is_file
+        && (!el_file_stat(cached->descriptor, &now)
+            || memcmp(&now, &cached->file, sizeof(now)) != 0)) {
         return;
     }
     entry.data = (const uint8_t *)data;

@@ -1,7 +1,6 @@
-#include "httpd/response/conditional.h"
+#include "httpd/response/steps.h"
 
 #include "httpd/config/glue.h"
-#include "httpd/response/available.h"
 #include "httpd/response/choose.h"
 
 #include "elastic/etag.h"
@@ -22,6 +21,9 @@
 static const char if_none_match[] = "If-None-Match", if_match[] = "If-Match";
 
 static ap_filter_rec_t *not_modified, *no_body;
+
+/* Room for all bases of a list: of "x-gunzip-gzip" both "x-gunzip" and "x" are. */
+#define BASES_ROOM(list) (strlen(list) * 3 + 1)
 
 /* ---- before the handler ---------------------------------------------------------------------- */
 
@@ -55,13 +57,6 @@ static bool conditional_add_tags(request_rec *r, const char *name, const char *l
     return true;
 }
 
-/* Memory for all bases of a list: of "x-gunzip-gzip" both "x-gunzip" and "x" are. */
-static char *conditional_room(request_rec *r, const char *list, size_t *size)
-{
-    *size = strlen(list) * 3 + 1;
-    return apr_palloc(r->pool, *size);
-}
-
 /*
  * httpd's tag of the file that answers, or that WebDAV changes; NULL if another server answers,
  * there is no file, or FileETag makes no tag. A script may still answer in its place.
@@ -80,8 +75,7 @@ static const char *conditional_file_tag(request_rec *r)
 #define ANY_MODE (~0u)
 
 /* The codings of the filters here that make a body's tag by one of `modes`. */
-static el_accept_t conditional_tagged(const el_response_t *response,
-                                      unsigned modes)
+static el_accept_t conditional_tagged(const el_response_t *response, unsigned modes)
 {
     el_accept_t codings = {{0}};
 
@@ -127,8 +121,8 @@ static void conditional_name_bases(el_response_t *response, const char *list)
     el_accept_t given = conditional_given(response);
     const el_etag_rule_t encoded = {.accept = &given};
     const el_etag_rule_t decoded = {.accept = &given, .decoded = true};
-    size_t size, len;
-    char *bases = conditional_room(r, list, &size);
+    size_t size = BASES_ROOM(list), len;
+    char *bases = apr_palloc(r->pool, size);
     const char *file;
     el_etag_t named;
 
@@ -177,7 +171,7 @@ static void conditional_extend_match(el_response_t *response, const char *list, 
     el_etag_rule_t rule = {.accept = &strong, .strong = true};
     const char *cursor = list;
     el_etag_t tag;
-    size_t size, len;
+    size_t size = BASES_ROOM(list), len;
     char *bases;
 
     while (file && el_etag_next(&cursor, &tag)) {
@@ -190,7 +184,7 @@ static void conditional_extend_match(el_response_t *response, const char *list, 
             break;
         }
     }
-    bases = conditional_room(r, list, &size);
+    bases = apr_palloc(r->pool, size);
     len = el_etag_bases(list, &rule, bases, size);
     if (response->inflates
         && el_stock_of(r->server, EL_RECORD_DEFLATE)->values.value[EL_STOCK_ETAG]

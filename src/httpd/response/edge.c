@@ -1,8 +1,4 @@
-#include "httpd/response/edge.h"
-
-#include "httpd/config/glue.h"
-#include "httpd/response/header.h"
-#include "httpd/response/response.h"
+#include "httpd/response/steps.h"
 
 #include "elastic/http.h"
 #include "elastic/decide.h"
@@ -216,14 +212,32 @@ static void explain_controller(list_t *list, const el_response_t *response)
     }
 }
 
+static ap_filter_rec_t *explain;
+
+void el_explain_insert(request_rec *r)
+{
+    const ap_filter_t *f = r->output_filters;
+
+    if (!el_dir_of(r)->values.value[EL_DIR_EXPLAIN] || r->main) {
+        return;
+    }
+    while (f && f->frec != explain) {
+        f = f->next;
+    }
+    if (!f) {
+        ap_add_output_filter_handle(explain, NULL, r, r->connection);
+    }
+}
+
 /*
- * The value, from r->pool: a dictionary of one member (RFC 8941 §3.2), "reason", whose parameters
- * say more. Sizes are in bytes, times in µs of the time elapsed, the price in ns of CPU time for a
- * saved byte. Facts that are not known when the header goes are left out.
+ * The field is a dictionary of one member (RFC 8941 §3.2), "reason", whose parameters say more.
+ * Sizes are in bytes, elapsed times in µs, the price in ns of CPU time for a saved byte. Facts that
+ * are not known when the header goes are left out.
  */
-static const char *explain_text(request_rec *r)
+static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     static const el_response_t nothing;
+    request_rec *r = f->r;
     const el_response_t *response = el_response_find(r);
     const char *type = r->content_type ? r->content_type : "";
     const char *filters = apr_table_get(r->notes, "elastic-filter");
@@ -242,31 +256,7 @@ static const char *explain_text(request_rec *r)
     explain_setup(&list, r, response);
     explain_sizes(&list, r, response);
     explain_controller(&list, response);
-    return text;
-}
-
-static ap_filter_rec_t *explain;
-
-void el_explain_insert(request_rec *r)
-{
-    const ap_filter_t *f = r->output_filters;
-
-    if (!el_dir_of(r)->values.value[EL_DIR_EXPLAIN] || r->main) {
-        return;
-    }
-    while (f && f->frec != explain) {
-        f = f->next;
-    }
-    if (!f) {
-        ap_add_output_filter_handle(explain, NULL, r, r->connection);
-    }
-}
-
-static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
-{
-    request_rec *r = f->r;
-
-    apr_table_setn(r->headers_out, "Elastic-Explain", explain_text(r));
+    apr_table_setn(r->headers_out, "Elastic-Explain", text);
     apr_table_mergen(r->headers_out, "Cache-Control", "no-store");
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);

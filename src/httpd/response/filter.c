@@ -12,20 +12,16 @@
  * There are three ends: filter_send_identity(), for any reason; filter_send_whole() or a stream's
  * end; and el_stream_break_off(), if the response cannot be ended well.
  */
-#include "httpd/response/filter.h"
+#include "httpd/response/steps.h"
 
 #include "httpd/config/glue.h"
 #include "httpd/dictionary/filter.h"
-#include "httpd/response/available.h"
-#include "httpd/response/cached.h"
 #include "httpd/response/choose.h"
-#include "httpd/response/conditional.h"
-#include "httpd/response/edge.h"
-#include "httpd/response/hold.h"
 #include "httpd/shared/costs.h"
 #include "httpd/shared/tick.h"
 
 #include "engines/engines.h"
+#include "engines/memory.h"
 
 #include "http_log.h"
 #include "http_protocol.h"
@@ -37,14 +33,9 @@ EL_USE_LOG;
 static ap_filter_rec_t *skipped;
 
 /*
- * The response is known to go out as it is, unless a precompressed file is sent in its place. It
- * counts when it does: an internal redirect or an error page may still replace it.
+ * Stands in the chain of a response that is known to go out as it is, unless a precompressed file
+ * is sent in its place. Counts when it does: an internal redirect or an error page may replace it.
  */
-static void filter_skip(request_rec *r, el_reason_t reason)
-{
-    ap_add_output_filter_handle(skipped, (void *)(uintptr_t)reason, r, r->connection);
-}
-
 static apr_status_t filter_count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     const el_response_t *response = el_response_find(f->r);
@@ -97,7 +88,7 @@ EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chai
         }
     }
     if (!(chain.roles & encoders)) {
-        filter_skip(r, EL_REASON_OFF);
+        ap_add_output_filter_handle(skipped, (void *)(uintptr_t)EL_REASON_OFF, r, r->connection);
     }
 }
 
@@ -136,7 +127,7 @@ void el_filter_insert(request_rec *r)
             && !(chain.roles & changing) && !dir->values.value[EL_DIR_PRECOMPRESSED]
             && !(*type == 'a' && strncmp(type, "application/", strlen("application/")) == 0);
     if (final && !el_dir_type_listed(dir, type, false)) {
-        filter_skip(r, EL_REASON_TYPE);
+        ap_add_output_filter_handle(skipped, (void *)(uintptr_t)EL_REASON_TYPE, r, r->connection);
     } else {
         filter_install(r, enabled, chain);
         if (final) {
@@ -226,7 +217,7 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
     }
     if (filter_is_final(&response->policy, reason)) {
         response->claimed = true;
-        if (el_chain_stock(response->behind)) {
+        if (response->behind & EL_ROLE_COMPRESSORS & ~el_chain_ours()) {
             apr_table_setn(r->subprocess_env, "no-gzip", "1");
             apr_table_setn(r->subprocess_env, "no-brotli", "1");
         }
@@ -237,14 +228,6 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
     response->filter = NULL;
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
-}
-
-/* The answer to HEAD, whose header is set: drops all that comes of the body from now on. */
-static apr_status_t filter_send_head(el_response_t *response, apr_bucket_brigade *bb)
-{
-    el_stats_skipped(response->r, EL_REASON_HEAD);
-    response->phase = EL_PHASE_DROP;
-    return el_no_body(response->filter, bb);
 }
 
 /* Sets the notes that the stock modules set, for HEAD too. */
@@ -276,7 +259,7 @@ static void filter_count(const el_response_t *response)
 /* The gathered body is not needed any more; and no other thread is to wait for its encoding. */
 static void filter_release(el_response_t *response)
 {
-    el_cached_leave(response);
+    el_waiters_leave(&response->cached.waiters, false);
     if (response->gathered) {
         el_body_release(&response->body);
         response->gathered = false;
@@ -297,7 +280,9 @@ static apr_status_t filter_send_whole(el_response_t *response, apr_bucket_brigad
         filter_note_stock(response);
         el_encoder_close(encoder);
         apr_brigade_cleanup(out);
-        return filter_send_head(response, bb);
+        el_stats_skipped(r, EL_REASON_HEAD);
+        response->phase = EL_PHASE_DROP;
+        return el_no_body(f, bb);
     }
     filter_count(response);
     el_encoder_close(encoder);
@@ -317,14 +302,31 @@ static el_decision_t filter_refuse(el_reason_t reason)
 /* Plans response->encoder for response->choice. */
 static void filter_plan(el_response_t *response)
 {
+    const request_rec *r = response->r;
     const el_choice_t *choice = &response->choice;
+    const el_usage_t *looked = &response->cached.meter.used;
     el_encoder_t *encoder = &response->encoder;
 
     el_tick_arrival();
-    el_encoder_plan(encoder, choice->coding, &choice->setup, response->whole, response->r);
+    el_budget_take_refusal();
+    *encoder = (el_encoder_t){
+        .plan = el_engine_plan(choice->coding, &choice->setup, response->whole),
+        .level = choice->setup.level,
+        .pool = r->pool,
+        .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
+    };
     /* After a look for a cached encoding that found none, its time is the encoding's, too. */
-    encoder->meter = response->cached.looked ? el_meter_after(&response->cached.meter)
-                                             : el_meter_create();
+    if (response->cached.looked) {
+        encoder->meter = (el_meter_t){
+            .used = {
+                .sampled = looked->sampled,
+                .elapsed_nsec = looked->elapsed_nsec,
+                .looked_nsec = looked->cpu_nsec,
+            },
+        };
+    } else {
+        encoder->meter = el_meter_create();
+    }
     encoder->meter.used.sampled = encoder->meter.used.sampled || choice->tried;
     response->stream.out = encoder->brigade;
     response->planned = true;
@@ -356,18 +358,6 @@ static apr_status_t filter_fall_back(el_response_t *response, apr_bucket_brigade
     return filter_send_identity(response, bb, filter_refuse(reason));
 }
 
-/* Gathers a complete body, unless that was done; `bb` keeps it. */
-static apr_status_t filter_gather(el_response_t *response, apr_bucket_brigade *bb)
-{
-    apr_status_t rv = APR_SUCCESS;
-
-    if (!response->gathered) {
-        rv = el_body_gather(bb, &response->measure, &response->body);
-        response->gathered = rv == APR_SUCCESS;
-    }
-    return rv;
-}
-
 /*
  * Encodes a complete body; `bb` keeps the identity until it is clear which one goes: the identity
  * if the encoder fails, memory is short, or nothing is saved and the client takes it.
@@ -378,10 +368,13 @@ static apr_status_t filter_encode_whole(el_response_t *response, apr_bucket_brig
     const el_usage_t *used = &encoder->meter.used;
     const el_demand_t *demand = &response->facts.demand;
     el_reason_t reason = EL_REASON_NONE;
-    apr_status_t rv;
+    apr_status_t rv = APR_SUCCESS;
 
     filter_plan(response);
-    rv = filter_gather(response, bb);
+    if (!response->gathered) {
+        rv = el_body_gather(bb, &response->measure, &response->body);
+        response->gathered = rv == APR_SUCCESS;
+    }
     if (rv == APR_SUCCESS
         && el_encoder_whole(encoder, response->body.data, response->body.nbytes)) {
         /* The stock modules send what they encoded, whatever its size. */
@@ -515,7 +508,7 @@ static bool filter_choose_setup(el_response_t *response, el_decision_t *decision
     response->choice = el_choose(&body, decision->coding);
     if (el_coding_needs_dictionary(decision->coding)
         && !el_coding_needs_dictionary(response->choice.coding)) {
-        el_available_outdone(response);
+        el_available_note(response->r, EL_DICTIONARY_OUTDONE);
         facts->demand.available = EL_IDENTITY;
     }
     *bypassed = el_decide_is_bypassed(facts);
@@ -535,30 +528,6 @@ static bool filter_choose_setup(el_response_t *response, el_decision_t *decision
     }
     response->choice = el_choose(&body, decision->coding);
     return true;
-}
-
-/*
- * Looks for a cached encoding of the complete body; any will do if the load forbids to make one. An
- * error if the body cannot be read.
- */
-static bool filter_find_cached(el_response_t *response, apr_bucket_brigade *bb, bool any,
-                               apr_status_t *rv)
-{
-    bool found = el_cached_find_file(response, bb, any);
-
-    if (response->cached.is_file || !el_cached_asks(response->r)) {
-        return found;
-    }
-    /* The hash and the encoding must be of the same bytes. */
-    if (!response->measure.is_private) {
-        *rv = filter_gather(response, bb);
-        if (*rv != APR_SUCCESS) {
-            /* Encoding needs the memory that is short, too, and says so. */
-            *rv = *rv == APR_ENOMEM ? APR_SUCCESS : *rv;
-            return false;
-        }
-    }
-    return el_cached_find_body(response, bb, any);
 }
 
 /* A trial takes 16 KB at most: igzip 1 or br 0 take some 30 µs, and their tables have paid. */
@@ -625,7 +594,7 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
     }
     /* Only encodings without a dictionary are cached. */
     if (!el_coding_needs_dictionary(choice->coding) && response->facts.moment.may_be_cached
-        && filter_find_cached(response, bb, bypassed, &rv)) {
+        && el_cached_find(response, bb, bypassed, &rv)) {
         filter_release(response);
         el_encoder_found(&response->encoder, &response->cached.found, &response->cached.meter,
                          response->r);
@@ -650,7 +619,9 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
         filter_release(response);
         filter_plan(response);
         filter_set_header(response, choice->coding);
-        return filter_send_head(response, bb);
+        el_stats_skipped(response->r, EL_REASON_HEAD);
+        response->phase = EL_PHASE_DROP;
+        return el_no_body(response->filter, bb);
     }
     if (filter_saves_nothing(response)) {
         filter_release(response);
@@ -714,7 +685,8 @@ static bool filter_begin(ap_filter_t *f, el_response_t *response, el_record_t re
             demand->q_behind = q > demand->q_behind ? q : demand->q_behind;
         }
     }
-    facts->moment.may_be_cached = el_cached_possible(&response->policy);
+    facts->moment.may_be_cached =
+        response->policy.dir->values.value[EL_DIR_CACHE] && el_store_is_open();
     decision = el_decide(facts);
     if (decision.coding == EL_IDENTITY) {
         *rv = filter_send_identity(response, bb, decision);
@@ -734,6 +706,9 @@ static apr_status_t filter_run(ap_filter_t *f, el_record_t record, apr_bucket_br
 {
     el_response_t *response;
     el_decision_t decision;
+    apr_bucket *first;
+    const char *data;
+    apr_size_t len;
     apr_status_t rv;
 
     if (APR_BRIGADE_EMPTY(bb)) {
@@ -765,7 +740,11 @@ static apr_status_t filter_run(ap_filter_t *f, el_record_t record, apr_bucket_br
         return rv;
     }
     /* Everything that will be known is known: `bb` holds the body from its beginning. */
-    if (!response->policy.is_stock && el_body_begins_encoded(response->measure.first)) {
+    first = response->measure.first;
+    if (!response->policy.is_stock && first && first->length != EL_BODY_UNKNOWN
+        && !APR_BUCKET_IS_FILE(first)
+        && apr_bucket_read(first, &data, &len, APR_NONBLOCK_READ) == APR_SUCCESS
+        && el_encoding_is_magic(data, len)) {
         response->facts.resource.has_encoding = true;
     }
     decision = el_decide(&response->facts);

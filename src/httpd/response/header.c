@@ -215,15 +215,17 @@ void el_fields_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mod
 {
     el_fields_unset_lengths(r->headers_out);
     el_fields_unset_lengths(r->err_headers_out);
-    el_fields_unset_coding(r);
-    apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);
+    el_fields_set_encoding(r, el_coding_info(coding)->token);
     el_fields_encode_etag(r, coding, mode);
 }
 
-void el_fields_unset_coding(request_rec *r)
+void el_fields_set_encoding(request_rec *r, const char *codings)
 {
     el_field_unset(r, "Content-Encoding");
     r->content_encoding = NULL;
+    if (codings) {
+        apr_table_setn(r->headers_out, "Content-Encoding", codings);
+    }
 }
 
 void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mode)
@@ -249,8 +251,6 @@ void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mo
 /* AddOutputFilterByType wraps each filter into a harness of this name. */
 #define BY_TYPE "BYTYPE:"
 
-#define COMPRESSORS (EL_ROLE_BIT(EL_RECORDS) - 1)
-
 /* Content filters that only read or copy bodies, or change the header. */
 static const char *const harmless[] = {
     "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES",  "CACHE_SAVE",
@@ -274,7 +274,7 @@ void el_chain_configure(void)
     ours = 0;
     for (el_role_t role = 0; role < EL_ROLES_NAMED; role++) {
         registered[role] = ap_get_output_filter_handle(chain_name_of_role(role));
-        if (EL_ROLE_BIT(role) & COMPRESSORS && el_record_loaded((el_record_t)role)) {
+        if (EL_ROLE_BIT(role) & EL_ROLE_COMPRESSORS && el_record_loaded((el_record_t)role)) {
             ours |= EL_ROLE_BIT(role);
         }
     }
@@ -283,11 +283,6 @@ void el_chain_configure(void)
 unsigned el_chain_ours(void)
 {
     return ours;
-}
-
-unsigned el_chain_stock(unsigned roles)
-{
-    return roles & COMPRESSORS & ~ours;
 }
 
 bool el_chain_by_type(const ap_filter_t *f)
@@ -341,7 +336,7 @@ el_chain_t el_chain_look(request_rec *r, bool clear)
 
     for (ap_filter_t *f = chain_content(r->output_filters); f; f = chain_content(next)) {
         el_role_t role = chain_role_of(f);
-        bool compresses = EL_ROLE_BIT(role) & COMPRESSORS;
+        bool compresses = EL_ROLE_BIT(role) & EL_ROLE_COMPRESSORS;
 
         next = f->next;
         if (clear && compresses) {
@@ -360,7 +355,7 @@ el_chain_t el_chain_look(request_rec *r, bool clear)
 bool el_chain_harnesses_compress(const request_rec *r)
 {
     for (ap_filter_t *f = chain_content(r->output_filters); f; f = chain_content(f->next)) {
-        if (f->frec->providers && !(EL_ROLE_BIT(chain_role_of(f)) & COMPRESSORS)) {
+        if (f->frec->providers && !(EL_ROLE_BIT(chain_role_of(f)) & EL_ROLE_COMPRESSORS)) {
             return false;
         }
     }
@@ -390,21 +385,11 @@ const char *el_chain_foreign(apr_pool_t *pool, ap_filter_t *f)
     for (f = chain_content(f); f; f = chain_content(f->next)) {
         const char *name = f->frec->name + (el_chain_by_type(f) ? strlen(BY_TYPE) : 0);
 
-        if (!(EL_ROLE_BIT(chain_role_of(f)) & COMPRESSORS) && !chain_is_harmless_name(name)) {
+        if (!(EL_ROLE_BIT(chain_role_of(f)) & EL_ROLE_COMPRESSORS) && !chain_is_harmless_name(name)) {
             names = names ? apr_pstrcat(pool, names, " ", f->frec->name, NULL) : f->frec->name;
         }
     }
     return names;
-}
-
-static bool chain_is_of_this_module(const char *name)
-{
-    for (el_role_t role = 0; role < EL_ROLES_NAMED; role++) {
-        if (strcasecmp(name, chain_name_of_role(role)) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /*
@@ -423,8 +408,12 @@ static void chain_check_list(const server_rec *server, const ap_directive_t *dir
         const char *name = ap_getword(pool, &list, ';');
         const ap_filter_rec_t *record =
             output ? ap_get_output_filter_handle(name) : ap_get_input_filter_handle(name);
+        el_role_t role = 0;
 
-        if (chain_is_of_this_module(name)) {
+        while (role < EL_ROLES_NAMED && strcasecmp(name, chain_name_of_role(role)) != 0) {
+            role++;
+        }
+        if (role < EL_ROLES_NAMED) {
             before = output && record ? record : before;
             if (!record) {
                 el_warn(server, 0, "%s, line %d: %s: no loaded module has the filter %s; load the "
@@ -439,25 +428,17 @@ static void chain_check_list(const server_rec *server, const ap_directive_t *dir
     }
 }
 
-static void chain_check_tree(const server_rec *server, const ap_directive_t *directive,
-                             apr_pool_t *pool)
+void el_chain_check(const server_rec *server, const ap_directive_t *directive, apr_pool_t *pool)
 {
     static const char *const listing[] = {"SetOutputFilter", "AddOutputFilter", "SetInputFilter",
                                           "AddInputFilter"};
 
-    for (; directive; directive = directive->next) {
+    for (; directive && !el_warnings_are_early(); directive = directive->next) {
         for (size_t i = 0; i < sizeof(listing) / sizeof(*listing); i++) {
             if (strcasecmp(directive->directive, listing[i]) == 0) {
                 chain_check_list(server, directive, pool);
             }
         }
-        chain_check_tree(server, directive->first_child, pool);
-    }
-}
-
-void el_chain_check(const server_rec *server, apr_pool_t *pool)
-{
-    if (!el_warnings_are_early()) {
-        chain_check_tree(server, ap_conftree, pool);
+        el_chain_check(server, directive->first_child, pool);
     }
 }

@@ -67,8 +67,8 @@ void el_fields_set_etag(request_rec *r, const char *tag);
 /* Makes the identity's tag that of its body in `coding`, by `mode`. */
 void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mode);
 
-/* Takes out Content-Encoding, wherever httpd keeps it. */
-void el_fields_unset_coding(request_rec *r);
+/* Makes these all of Content-Encoding, wherever httpd keeps it; NULL: takes it out. */
+void el_fields_set_encoding(request_rec *r, const char *codings);
 
 /*
  * Makes the header that of a body in `coding`: Content-Encoding, the tag by `mode`; without the
@@ -93,24 +93,24 @@ typedef enum {
 /* A set of roles has a bit for each. */
 #define EL_ROLE_BIT(role) (1u << (unsigned)(role))
 
+/* The compressors, ours and stock ones: a set. */
+#define EL_ROLE_COMPRESSORS (EL_ROLE_BIT(EL_RECORDS) - 1)
+
 /* In post_config: finds httpd's records of the filters by their names. */
 void el_chain_configure(void);
 
 /*
- * In check_config: warns about directives of the configuration (not of .htaccess) that name a
- * filter of this module which is not loaded, or give compressed bytes to another one. `pool` is for
- * the call.
+ * In check_config: warns about those of `directive`, its siblings and their children (not of
+ * .htaccess) that name a filter of this module which is not loaded, or give compressed bytes to
+ * another one. `pool` is for the call.
  */
-void el_chain_check(const server_rec *server, apr_pool_t *pool);
+void el_chain_check(const server_rec *server, const ap_directive_t *directive, apr_pool_t *pool);
 
 /* The compressors that are this module's: a set. */
 unsigned el_chain_ours(void);
 
 /* The roles of the content filters from `f` on, which may be NULL: a set. */
 unsigned el_chain_roles(ap_filter_t *f);
-
-/* The compressors of other modules among `roles`. */
-unsigned el_chain_stock(unsigned roles);
 
 /* AddOutputFilterByType put `f` there: the operator has named the type with it. */
 bool el_chain_by_type(const ap_filter_t *f);

@@ -1,4 +1,4 @@
-#include "httpd/response/hold.h"
+#include "httpd/response/steps.h"
 
 #include "host/process.h"
 

@@ -18,7 +18,7 @@
 
 /* Kept for a connection, or one stream with HTTP/2: a single thread uses it at a time. */
 typedef struct {
-    int mss;         /* see response_segment_size(); below 0: not asked for yet */
+    int mss;         /* payload of a segment; 0: the kernel does not say; below 0: not asked yet */
     char line[LINE]; /* the beginning of the last Accept-Encoding */
     el_accept_t accept;
 } kept_t;
@@ -48,20 +48,6 @@ static bool response_socket(const request_rec *r, apr_os_sock_t *fd)
     apr_socket_t *socket = ap_get_conn_socket(response_client(r));
 
     return socket && apr_os_sock_get(fd, socket) == APR_SUCCESS;
-}
-
-static bool response_is_loopback(const apr_sockaddr_t *address)
-{
-    const struct in6_addr *v6;
-
-    if (address->family == APR_INET) {
-        return ntohl(address->sa.sin.sin_addr.s_addr) >> 24 == 127;
-    }
-    if (address->family != APR_INET6) {
-        return true; /* a socket of this machine */
-    }
-    v6 = &address->sa.sin6.sin6_addr;
-    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
 }
 
 el_response_t *el_response_make(request_rec *r)
@@ -284,20 +270,6 @@ el_facts_t el_response_facts(el_response_t *response, const el_policy_t *policy,
     return facts;
 }
 
-/* The payload of a segment in bytes, as the kernel has it; 0 if it says nothing. */
-static int response_segment_size(const request_rec *r)
-{
-    kept_t *kept = response_kept(r->connection);
-    socklen_t len = sizeof(kept->mss);
-    apr_os_sock_t fd;
-
-    if (kept->mss < 0 && (!response_socket(r, &fd)
-                          || getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &kept->mss, &len) != 0)) {
-        kept->mss = 0;
-    }
-    return kept->mss;
-}
-
 uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *policy,
                               uint64_t size)
 {
@@ -306,6 +278,9 @@ uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *
     const apr_sockaddr_t *address = c->client_addr;
     size_t mtu = (size_t)el_server_of(r->server)->values.value[EL_SERVER_MTU];
     size_t padding = (size_t)policy->dir->values.value[EL_DIR_PADDING];
+    kept_t *kept;
+    socklen_t len = sizeof(kept->mss);
+    apr_os_sock_t fd;
 
     if (policy->min_size != EL_MIN_SIZE_AUTO) {
         return (uint64_t)policy->min_size;
@@ -313,8 +288,13 @@ uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *
     if (size > EL_PACKET_MSS_MAX && size > mtu) {
         return 0;
     }
+    kept = response_kept(r->connection);
+    if (kept->mss < 0 && (!response_socket(r, &fd)
+                          || getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &kept->mss, &len) != 0)) {
+        kept->mss = 0;
+    }
     return el_packet_min_size(&(el_packet_t){
-        .mss = response_segment_size(r),
+        .mss = kept->mss,
         .mtu = mtu,
         .ipv6 = address && address->family == APR_INET6
                 && !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ipaddr_ptr),
@@ -336,51 +316,61 @@ el_control_state_t el_response_control(el_response_t *response)
     return response->control;
 }
 
-/* The connection ends at a proxy: mod_remoteip takes the fields away, but not the address. */
+/*
+ * The connection ends at a proxy: one of this machine, or one whose fields are there; mod_remoteip
+ * takes the fields away, but not the address.
+ */
 static bool response_is_proxied(const request_rec *r)
 {
     static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
     const apr_sockaddr_t *peer = response_client(r)->client_addr;
+    const struct in6_addr *v6;
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         if (apr_table_get(r->headers_in, fields[i])) {
             return true;
         }
     }
-    return !peer || response_is_loopback(peer)
-           || (r->useragent_addr && r->useragent_addr != r->connection->client_addr);
-}
-
-/*
- * The rate of the client's wire in bits a second, by `goal`: its own figure, or with `auto` the
- * connection's delivery rate within the goal's bounds. The goal's own figure, too, if nothing is
- * known, a proxy stands in front, or the application had less to send than that.
- */
-static double response_rate(const request_rec *r, const el_goal_t *goal)
-{
-    el_tcp_rate_t measured;
-    apr_os_sock_t fd;
-
-    if (!goal->by_connection || response_is_proxied(r) || !response_socket(r, &fd)
-        || !el_tcp_rate(fd, &measured)) {
-        return goal->rate;
+    if (!peer || (r->useragent_addr && r->useragent_addr != r->connection->client_addr)) {
+        return true;
     }
-    return el_goal_rate(goal, measured.rate, measured.limited);
+    if (peer->family == APR_INET) {
+        return ntohl(peer->sa.sin.sin_addr.s_addr) >> 24 == 127;
+    }
+    if (peer->family != APR_INET6) {
+        return true; /* a socket of this machine */
+    }
+    v6 = &peer->sa.sin6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
 }
 
 el_effort_t el_response_effort(el_response_t *response)
 {
     const el_goal_t *goal = &el_shared.config.control.goal;
-    double rate;
+    const request_rec *r = response->r;
+    double rate = goal->rate;
+    el_tcp_rate_t measured;
+    apr_os_sock_t fd;
 
-    if (!response->effort_known) {
-        response->effort = el_shared_effort(el_response_control(response));
-        rate = response->effort.price >= 0 ? response_rate(response->r, goal) : 0;
+    if (response->effort_known) {
+        return response->effort;
+    }
+    response->effort = el_shared_effort(el_response_control(response));
+    response->effort_known = true;
+    if (response->effort.price >= 0) {
+        /*
+         * With `auto` the connection's delivery rate counts, within the goal's bounds; the goal's
+         * own rate if nothing is known, a proxy stands in front, or the application had less to
+         * send than that.
+         */
+        if (goal->by_connection && !response_is_proxied(r) && response_socket(r, &fd)
+            && el_tcp_rate(fd, &measured)) {
+            rate = el_goal_rate(goal, measured.rate, measured.limited);
+        }
         /* The price is for the goal's rate: a client that is twice as fast waits half as long. */
         if (rate > 0) {
             response->effort.price *= goal->rate / rate;
         }
-        response->effort_known = true;
     }
     return response->effort;
 }

@@ -1,10 +1,7 @@
 /*
- * The record of one response: the facts that are known of it, and what was decided about it. Each
- * fact is computed once, at its first use, and stays here. Functions that httpd calls find the
- * record with el_response_of(), and hand it on. A file whose type is not listed has none, but for
- * its credentials.
- *
- * A request, and so its record, belongs to one thread at a time.
+ * The record of one response: its facts, each computed once, at its first use, and the decisions.
+ * Functions that httpd calls find the record with el_response_of(), and hand it on. A file whose
+ * type is not listed has none, but for its credentials. It belongs to one thread at a time.
  */
 #ifndef ELASTIC_RESPONSE_RESPONSE_H
 #define ELASTIC_RESPONSE_RESPONSE_H
@@ -181,17 +178,16 @@ size_t el_response_codings(const el_response_t *response, el_record_t record, el
 bool el_response_env_allows(const request_rec *r, el_coding_t coding);
 
 /*
- * The facts that the header gives, of a response before a filter of policy->record; neither of the
- * body, nor `q_behind`, nor the dictionary (el_available_add()). `by_type`: AddOutputFilterByType
- * has judged the type already. The record keeps the fields. A void range (el_response_void_range())
- * is no range request.
+ * The facts that the header gives of a response before a filter of policy->record: without the
+ * body's, `q_behind` and the dictionary (el_available_add()). `by_type`: AddOutputFilterByType has
+ * judged the type. The record keeps the fields.
  */
 el_facts_t el_response_facts(el_response_t *response, const el_policy_t *policy, bool by_type);
 
 /*
- * Bytes below which the body stays as it is. By ElasticMinSize auto: the bytes that fit one TCP
- * segment together with the header. The socket is asked for its segment size only if `size`, the
- * bytes of the body that are known of, is not beyond every segment.
+ * Bytes below which the body stays as it is; by ElasticMinSize auto, those that fit one TCP segment
+ * together with the header. `size` is that of the body, as far as known: the socket is not asked if
+ * it is beyond every segment.
  */
 uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *policy,
                               uint64_t size);
@@ -203,9 +199,8 @@ bool el_response_dated_range(const request_rec *r);
 bool el_response_has_range(const request_rec *r);
 
 /*
- * A Range request of a negotiated resource is to get the whole: its If-Range holds a date, which
- * all representations share, so that a slice of one would be spliced onto a prefix of another; or a
- * tag that is weak or not this response's, and so does not match (RFC 9110 §13.1.5).
+ * A Range request of a negotiated resource is to get the whole (RFC 9110 §13.1.5): its If-Range
+ * holds a date, which all representations share, or a tag that is weak or not this response's.
  */
 bool el_response_void_range(const request_rec *r);
 
@@ -222,10 +217,9 @@ el_control_state_t el_response_control(el_response_t *response);
 el_effort_t el_response_effort(el_response_t *response);
 
 /*
- * In post_read_request: notes the credentials of a request that has some, because modules take them
- * out before the response is made (RequestHeader unset, mod_auth_openidc, mod_session_cookie). Runs
- * behind mod_headers, because nobody is to see a field that `RequestHeader … early` takes away,
- * and before the modules that authenticate.
+ * In post_read_request: notes the credentials, because modules take them out before the response is
+ * made (RequestHeader unset, mod_auth_openidc, mod_session_cookie). Runs behind mod_headers, so that
+ * nobody sees a field that `RequestHeader … early` takes away, and before authentication.
  */
 int el_response_note_credentials(request_rec *r);
 
@@ -233,23 +227,21 @@ int el_response_note_credentials(request_rec *r);
 bool el_response_sent_authorization(request_rec *r);
 
 /*
- * The texts that tell one visitor from another: credentials as the client sent them and as they
- * are now, the user that httpd authenticated, the client's certificate. They live as long as the
- * request.
+ * The texts that tell one visitor from another: credentials as sent and as they are now, the user,
+ * the client's certificate. They live as long as the request.
  */
 el_visitor_t el_response_visitor(request_rec *r);
 
 /*
  * The origin that the browser sees (RFC 6454 §4), as in an entry of elastic/dictionary.h. NULL if
- * browsers use no dictionaries of it: it is neither https nor a name of this machine that was asked
- * for from this machine; or the host is none of the names of the virtual host, so that nobody has
- * dictionaries kept for names that he makes up.
+ * browsers use no dictionaries of it, because it is neither https nor this machine's own; or if the
+ * host is no name of the virtual host: nobody has dictionaries kept for names that he makes up.
  */
 const char *el_response_origin(el_response_t *response);
 
 /*
- * The path of the request as the browser has sent it, with the query: not that of an internal
- * redirect, because the browser compares it with the rule of its dictionary, too.
+ * The path and query as the browser has sent them, which it compares with its dictionary's rule: not
+ * those of an internal redirect.
  */
 const char *el_response_target(request_rec *r);
 
