@@ -15,7 +15,7 @@
 #include "httpd/response/filter.h"
 
 #include "httpd/config/glue.h"
-#include "httpd/dictionary/filter.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/available.h"
 #include "httpd/response/cached.h"
 #include "httpd/response/choose.h"
