@@ -1,16 +1,14 @@
 /* The three exported module records, and the hooks, which call the layers below. */
-#include "httpd/cache/cache.h"
-#include "httpd/cache/idle.h"
+#include "httpd/cache/store.h"
 #include "httpd/config/config.h"
-#include "httpd/dictionary/dictionary.h"
-#include "httpd/dictionary/filter.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/files/precompressed.h"
 #include "httpd/request/request.h"
 #include "httpd/response/steps.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
-#include "httpd/status/status.h"
+#include "httpd/status/forms.h"
 
 #include "elastic/ladder.h"
 #include "engines/memory.h"
@@ -37,11 +35,34 @@ static module *const records[EL_RECORDS] = {
     [EL_RECORD_BROTLI] = &brotli_record,
 };
 
+static apr_status_t elastic_take_back(void *data)
+{
+    module *record = data;
+
+    record->module_index = -1;
+    return APR_SUCCESS;
+}
+
+/*
+ * A stock module that was loaded after this shared object finds our exported record in place of its
+ * own symbol, because httpd loads modules with global symbols. Our record, which is not loaded
+ * then, gets the stock one's index until `pconf` is cleared, so that the stock module reads its own
+ * settings through it.
+ */
 static int elastic_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     (void)plog;
     (void)ptemp;
-    el_records_lend(records, pconf);
+    el_log_index = el_record_of_requests()->module_index;
+    for (int i = 0; i < EL_RECORDS; i++) {
+        const module *foreign =
+            el_records_loaded[i] ? NULL : ap_find_linked_module(el_record_infos[i].module);
+
+        if (foreign) {
+            records[i]->module_index = foreign->module_index;
+            apr_pool_cleanup_register(pconf, records[i], elastic_take_back, apr_pool_cleanup_null);
+        }
+    }
     return OK;
 }
 
@@ -133,14 +154,22 @@ static int elastic_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     }
     el_vhosts_open(server, pconf);
     el_store_open(server, pconf);
-    el_dictionaries_open(server, pconf);
+    el_dictionaries_open(server);
     el_tick_open(server, pconf);
     el_improver_open(server);
     el_chain_configure();
     el_edge_configure();
     el_status_configure(server, pconf);
     el_visitor_configure(pconf);
-    el_records_report(server);
+    for (int i = EL_RECORD_ELASTIC + 1; i < EL_RECORDS; i++) {
+        const el_record_info_t *info = &el_record_infos[i];
+
+        if (el_records_loaded[i] || ap_find_linked_module(info->module)) {
+            ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, server,
+                         "elastic: the filter %s is registered by %s", info->filter,
+                         el_records_loaded[i] ? "this module" : info->module);
+        }
+    }
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: version %s, with %s",
                  ELASTIC_VERSION, el_engine_list(engines, sizeof(engines)));
     return OK;
@@ -165,12 +194,6 @@ static void elastic_child_init(apr_pool_t *pchild, server_rec *main_server)
     el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : &el_shared.block->held, (uint64_t)most,
                    el_shared.config.max_of_requests);
     el_store_child(threads > 1);
-}
-
-static void elastic_child_ready(apr_pool_t *pchild, server_rec *main_server)
-{
-    (void)main_server;
-    el_tick_child(pchild);
 }
 
 /* At a start and at a restart; a graceful one keeps the position and the counters. */
@@ -249,7 +272,7 @@ static void elastic_register_hooks(apr_pool_t *pconf)
     ap_hook_pre_mpm(elastic_pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     /* Before mod_watchdog's, which starts the timer's thread. */
     ap_hook_child_init(elastic_child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_child_init(elastic_child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_child_init(el_tick_child, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_filter(el_filter_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
@@ -269,9 +292,17 @@ static void elastic_register_hooks(apr_pool_t *pconf)
     el_precompressed_register();
 }
 
+static apr_status_t elastic_unload(void *data)
+{
+    *(const module **)data = NULL;
+    return APR_SUCCESS;
+}
+
 static void elastic_register_record(el_record_t record, apr_pool_t *pconf)
 {
-    el_record_load(record, records[record], pconf);
+    el_records_loaded[record] = records[record];
+    apr_pool_cleanup_register(pconf, &el_records_loaded[record], elastic_unload,
+                              apr_pool_cleanup_null);
     elastic_register_hooks(pconf);
     el_filter_register_record(record);
 }

@@ -1,7 +1,7 @@
 /* Names and values that leave the machine, and which files are taken for a key. */
 #define _XOPEN_SOURCE 700 /* mkdtemp() */
 
-#include "httpd/cache/crypto.h"
+#include "httpd/cache/tools.h"
 #include "suites.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Threads for calls that may block. */
-#include "httpd/cache/workers.h"
+#include "httpd/cache/tools.h"
 #include "suites.h"
 
 #include <semaphore.h>

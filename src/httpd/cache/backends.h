@@ -1,8 +1,8 @@
-/* The two places in which the store (cache.h) may lie: this machine's memory, or other machines. */
+/* The two places in which the store (store.h) may lie: this machine's memory, or other machines. */
 #ifndef ELASTIC_CACHE_BACKENDS_H
 #define ELASTIC_CACHE_BACKENDS_H
 
-#include "httpd/cache/crypto.h"
+#include "httpd/cache/tools.h"
 #include "httpd/cache/local.h"
 #include "httpd/config/glue.h"
 
@@ -40,10 +40,10 @@ bool el_shmcb_put(const el_name_t *name, const el_entry_t *entry);
 
 /*
  * remote.c: redis or memcached, by the clients of httpd's socache providers. Only the threads of
- * workers.h call these, because they block: a request waits for EL_REMOTE_PATIENCE at most. After a
+ * workers.c call these, because they block: a request waits for EL_REMOTE_PATIENCE at most. After a
  * failure, no process calls for a growing time.
  *
- * Names are HMACs, and values are sealed (crypto.h). A value that is longer than the provider can
+ * Names are HMACs, and values are sealed (tools.h). A value that is longer than the provider can
  * take is stored in pieces, which are sealed as one.
  */
 

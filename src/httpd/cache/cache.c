@@ -1,7 +1,7 @@
-#include "httpd/cache/cache.h"
+#include "httpd/cache/store.h"
 
 #include "httpd/cache/backends.h"
-#include "httpd/cache/crypto.h"
+#include "httpd/cache/tools.h"
 #include "httpd/config/config.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"

@@ -1,6 +1,6 @@
 #define _DEFAULT_SOURCE /* explicit_bzero() */
 
-#include "httpd/cache/crypto.h"
+#include "httpd/cache/tools.h"
 
 #include <errno.h>
 #include <fcntl.h>

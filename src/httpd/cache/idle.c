@@ -1,6 +1,5 @@
-#include "httpd/cache/idle.h"
+#include "httpd/cache/store.h"
 
-#include "httpd/cache/cache.h"
 #include "httpd/shared/costs.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/tick.h"

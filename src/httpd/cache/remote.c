@@ -1,6 +1,6 @@
 #include "httpd/cache/backends.h"
 
-#include "httpd/cache/workers.h"
+#include "httpd/cache/tools.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
@@ -77,7 +77,7 @@ typedef struct {
     unsigned char *piece;
 } memory_t;
 
-/* --- in a thread of workers.h */
+/* --- in a thread of workers.c */
 
 /* NULL: no memory. */
 static memory_t *remote_own_memory(void)
@@ -108,17 +108,6 @@ static void remote_name_piece(const transfer_t *transfer, size_t number, unsigne
     name[EL_SEAL_NAME + 1] = (unsigned char)number;
 }
 
-static apr_status_t remote_store_piece(transfer_t *transfer, size_t number, apr_pool_t *pool)
-{
-    size_t at = number * remote.piece, rest = transfer->nbytes - at;
-    unsigned char name[PIECE_NAME];
-
-    remote_name_piece(transfer, number, name);
-    return remote.provider->store(remote.instance, remote.server, name, sizeof(name),
-                                  apr_time_now() + LIFE, transfer->bytes + at,
-                                  (unsigned)(rest < remote.piece ? rest : remote.piece), pool);
-}
-
 /* The first piece is stored last: who finds it finds the others. */
 static apr_status_t remote_store_all(transfer_t *transfer, apr_pool_t *pool)
 {
@@ -126,7 +115,14 @@ static apr_status_t remote_store_all(transfer_t *transfer, apr_pool_t *pool)
     apr_status_t status = APR_SUCCESS;
 
     while (status == APR_SUCCESS && number > 0) {
-        status = remote_store_piece(transfer, --number, pool);
+        size_t at = --number * remote.piece, rest = transfer->nbytes - at;
+        unsigned char name[PIECE_NAME];
+
+        remote_name_piece(transfer, number, name);
+        status = remote.provider->store(remote.instance, remote.server, name, sizeof(name),
+                                        apr_time_now() + LIFE, transfer->bytes + at,
+                                        (unsigned)(rest < remote.piece ? rest : remote.piece),
+                                        pool);
         apr_pool_clear(pool);
     }
     return status;

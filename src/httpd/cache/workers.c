@@ -1,6 +1,6 @@
 #define _XOPEN_SOURCE 700 /* pthread_condattr_setclock() */
 
-#include "httpd/cache/workers.h"
+#include "httpd/cache/tools.h"
 
 #include "host/process.h"
 
@@ -95,25 +95,13 @@ static bool workers_add(el_workers_t *workers, el_task_t *task, int state)
     return true;
 }
 
-/* Takes the task out of those that wait for a thread; false if a thread has it. */
-static bool workers_take_out(el_workers_t *workers, const el_task_t *task)
-{
-    for (el_task_t **at = &workers->first; *at; at = &(*at)->next) {
-        if (*at == task) {
-            *at = task->next;
-            workers->waiting--;
-            return true;
-        }
-    }
-    return false;
-}
-
 el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t usec)
 {
     uint64_t until = el_clock_nsec() + usec * 1000;
     struct timespec end = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
                            .tv_nsec = (long)(until % NSEC_PER_SEC)};
     el_task_end_t how = EL_TASK_REFUSED;
+    el_task_t **at = &workers->first;
     bool discarded = false;
 
     pthread_mutex_lock(&workers->lock);
@@ -124,7 +112,14 @@ el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t u
         how = atomic_load(&task->state) == DONE ? EL_TASK_DONE : EL_TASK_LATE;
         if (how == EL_TASK_LATE) {
             atomic_store(&task->state, LATE);
-            discarded = workers_take_out(workers, task);
+            while (*at && *at != task) {
+                at = &(*at)->next;
+            }
+            discarded = *at != NULL; /* no thread has it */
+            if (discarded) {
+                *at = task->next;
+                workers->waiting--;
+            }
         }
     }
     pthread_mutex_unlock(&workers->lock);

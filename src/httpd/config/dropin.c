@@ -17,54 +17,6 @@ const el_record_info_t el_record_infos[EL_RECORDS] = {
     [EL_RECORD_BROTLI] = {"mod_brotli.c", "BROTLI_COMPRESS", EL_BR},
 };
 
-static apr_status_t dropin_unload(void *data)
-{
-    *(const module **)data = NULL;
-    return APR_SUCCESS;
-}
-
-void el_record_load(el_record_t record, const module *loaded, apr_pool_t *pconf)
-{
-    el_records_loaded[record] = loaded;
-    apr_pool_cleanup_register(pconf, &el_records_loaded[record], dropin_unload,
-                              apr_pool_cleanup_null);
-}
-
-static apr_status_t dropin_take_back(void *data)
-{
-    module *record = data;
-
-    record->module_index = -1;
-    return APR_SUCCESS;
-}
-
-void el_records_lend(module *const records[EL_RECORDS], apr_pool_t *pconf)
-{
-    el_log_index = el_record_of_requests()->module_index;
-    for (int i = 0; i < EL_RECORDS; i++) {
-        const module *foreign =
-            el_records_loaded[i] ? NULL : ap_find_linked_module(el_record_infos[i].module);
-
-        if (foreign) {
-            records[i]->module_index = foreign->module_index;
-            apr_pool_cleanup_register(pconf, records[i], dropin_take_back, apr_pool_cleanup_null);
-        }
-    }
-}
-
-void el_records_report(server_rec *main_server)
-{
-    for (int i = EL_RECORD_ELASTIC + 1; i < EL_RECORDS; i++) {
-        const el_record_info_t *info = &el_record_infos[i];
-
-        if (el_records_loaded[i] || ap_find_linked_module(info->module)) {
-            ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
-                         "elastic: the filter %s is registered by %s", info->filter,
-                         el_records_loaded[i] ? "this module" : info->module);
-        }
-    }
-}
-
 /* --- settings */
 
 void *el_stock_create(apr_pool_t *pool, server_rec *server)

@@ -24,7 +24,7 @@ typedef struct {
 
 extern const el_record_info_t el_record_infos[EL_RECORDS];
 
-/* The records that LoadModule lines have named; NULL for the others. */
+/* The records that LoadModule lines have named; NULL for the others. mod_elastic.c writes it. */
 extern const module *el_records_loaded[EL_RECORDS];
 
 static inline bool el_record_loaded(el_record_t record)
@@ -53,20 +53,6 @@ static inline void *el_record_settings(el_record_t record, const ap_conf_vector_
 
     return loaded ? ap_get_module_config(configs, loaded) : NULL;
 }
-
-/* In the record's register_hooks: it is loaded, until `pconf` is cleared. */
-void el_record_load(el_record_t record, const module *loaded, apr_pool_t *pconf);
-
-/*
- * In pre_config, with all three records. A stock module that was loaded after this shared object
- * finds our exported record in place of its own symbol, because httpd loads modules with global
- * symbols. Our record, which is not loaded then, gets the stock one's index until `pconf` is
- * cleared, so that the stock module reads its own settings through it.
- */
-void el_records_lend(module *const records[EL_RECORDS], apr_pool_t *pconf);
-
-/* In post_config: logs which module registered DEFLATE and BROTLI_COMPRESS. */
-void el_records_report(server_rec *main_server);
 
 /* The longest enumeration of settings has this many. */
 #define EL_VALUES_MAX 15

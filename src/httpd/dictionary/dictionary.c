@@ -1,4 +1,4 @@
-#include "httpd/dictionary/dictionary.h"
+#include "httpd/dictionary/dictionaries.h"
 
 #include "httpd/dictionary/folder.h"
 #include "httpd/shared/shared.h"
@@ -167,10 +167,11 @@ static const el_dictionary_file_t *dictionary_file_of(const server_rec *server, 
 
 /* --- the life of both */
 
-static apr_status_t dictionary_forget_files(void *unused)
+static apr_status_t dictionary_forget(void *unused)
 {
     (void)unused;
     any_file = false;
+    el_folder_close(&folder);
     return APR_SUCCESS;
 }
 
@@ -183,7 +184,7 @@ void el_dictionaries_check(server_rec *main_server, apr_pool_t *pconf)
     if (el_warnings_are_early()) {
         return;
     }
-    apr_pool_cleanup_register(pconf, NULL, dictionary_forget_files, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pconf, NULL, dictionary_forget, apr_pool_cleanup_null);
     for (server_rec *server = main_server; server; server = server->next) {
         const apr_array_header_t *files = el_server_of(server)->dictionary_files;
 
@@ -218,20 +219,12 @@ void el_dictionaries_check(server_rec *main_server, apr_pool_t *pconf)
     }
 }
 
-static apr_status_t dictionary_close_folder(void *unused)
-{
-    (void)unused;
-    el_folder_close(&folder);
-    return APR_SUCCESS;
-}
-
-void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf)
+void el_dictionaries_open(server_rec *main_server)
 {
     const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
 
     if (store && el_folder_open(&folder, store->folder, store->most)) {
         folder_path = store->folder;
-        apr_pool_cleanup_register(pconf, NULL, dictionary_close_folder, apr_pool_cleanup_null);
     }
 }
 

@@ -1,8 +1,7 @@
-#include "httpd/dictionary/filter.h"
+#include "httpd/dictionary/dictionaries.h"
 
 #include "httpd/body/body.h"
 #include "httpd/config/glue.h"
-#include "httpd/dictionary/dictionary.h"
 #include "httpd/response/steps.h"
 #include "httpd/shared/shared.h"
 
@@ -119,16 +118,6 @@ static void filter_keep(const el_dictionary_entry_t *entry, const char *bytes, s
 
 /* --- the Link of documents (RFC 9842 §3) */
 
-/* True if the client has the file already. */
-static bool filter_has_file(const request_rec *r, const el_dictionary_file_t *file)
-{
-    const char *field = apr_table_get(r->headers_in, "Available-Dictionary");
-    uint8_t hash[EL_DICTIONARY_HASH];
-
-    return field && el_structured_bytes(field, hash, sizeof(hash))
-           && memcmp(hash, file->hash, sizeof(hash)) == 0;
-}
-
 /* To a document, links to the last ElasticDictionaryFile here for the origin, and to the URL. */
 static void filter_add_links(request_rec *r)
 {
@@ -136,7 +125,7 @@ static void filter_add_links(request_rec *r)
     const char *url = el_dir_dictionary_link(el_dir_of(r));
     const apr_array_header_t *files = el_dir_of(r)->dictionary_files;
     const el_dictionary_file_t *file = NULL;
-    bool varies;
+    uint8_t hash[EL_DICTIONARY_HASH];
 
     for (int i = files ? files->nelts - 1 : -1; i >= 0; i--) {
         /* NULL: `Off` ends those of before. */
@@ -153,11 +142,16 @@ static void filter_add_links(request_rec *r)
      * A client that has the file is spared the 90 bytes, but only if the response varies by the
      * client's dictionaries anyway.
      */
-    varies = file && el_available_ahead(el_response_of(r))->possible;
-    if (varies) {
+    if (file && el_available_ahead(el_response_of(r))->possible) {
+        const char *field = apr_table_get(r->headers_in, "Available-Dictionary");
+
         el_available_add_vary(el_response_of(r));
+        if (field && el_structured_bytes(field, hash, sizeof(hash))
+            && memcmp(hash, file->hash, sizeof(hash)) == 0) {
+            file = NULL;
+        }
     }
-    if (file && !(varies && filter_has_file(r, file))) {
+    if (file) {
         apr_table_addn(r->headers_out, "Link", apr_pstrcat(r->pool, "<", file->url, link, NULL));
     }
 }
@@ -217,14 +211,6 @@ static bool filter_is_for_anyone(request_rec *r, el_cache_control_t control)
     return true;
 }
 
-/* True if a precompressed file is sent: our handler has claimed the response before the filters. */
-static bool filter_is_precompressed(request_rec *r)
-{
-    const el_response_t *response = el_response_find(r);
-
-    return response && response->claimed && r->finfo.filetype == APR_REG;
-}
-
 /*
  * The browser's dictionary of a precompressed file is the decoded one: the file beside it. If that
  * differs, the browser asks with a hash that is not known here.
@@ -254,6 +240,7 @@ static making_t *filter_begin(request_rec *r)
     const el_dictionary_rule_t *rule = el_dir_dictionary(el_dir_of(r));
     uint64_t most = el_dictionaries_most();
     el_fields_t fields = el_fields_read(r);
+    const el_response_t *response = el_response_of(r);
     el_cache_control_t control;
     making_t *making;
 
@@ -266,7 +253,9 @@ static making_t *filter_begin(request_rec *r)
     control = el_fields_cache_control(r);
     if (!rule || most == 0 || filter_file(r) || r->status != HTTP_OK || r->method_number != M_GET
         || r->header_only || el_response_has_range(r)
-        || (fields.encoded && !filter_is_precompressed(r)) || !filter_is_for_anyone(r, control)) {
+        /* Our handler claims the response of a precompressed file before the filters. */
+        || (fields.encoded && !(response->claimed && r->finfo.filetype == APR_REG))
+        || !filter_is_for_anyone(r, control)) {
         return NULL;
     }
     making = apr_pcalloc(r->pool, sizeof(*making));

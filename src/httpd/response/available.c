@@ -1,7 +1,7 @@
 #include "httpd/response/steps.h"
 
 #include "httpd/config/config.h"
-#include "httpd/dictionary/dictionary.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/header.h"
 
 #include "elastic/dictionary.h"

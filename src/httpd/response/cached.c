@@ -1,6 +1,6 @@
 #include "httpd/response/steps.h"
 
-#include "httpd/cache/cache.h"
+#include "httpd/cache/store.h"
 #include "httpd/shared/costs.h"
 
 #include "engines/engines.h"

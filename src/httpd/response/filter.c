@@ -15,7 +15,7 @@
 #include "httpd/response/steps.h"
 
 #include "httpd/config/glue.h"
-#include "httpd/dictionary/filter.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/choose.h"
 #include "httpd/shared/costs.h"
 #include "httpd/shared/tick.h"

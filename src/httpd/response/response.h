@@ -8,11 +8,10 @@
 
 #include "httpd/body/body.h"
 #include "httpd/body/encoder.h"
-#include "httpd/cache/cache.h"
-#include "httpd/cache/idle.h"
+#include "httpd/cache/store.h"
 #include "httpd/cache/local.h"
 #include "httpd/config/config.h"
-#include "httpd/dictionary/dictionary.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/header.h"
 #include "httpd/shared/shared.h"
 

@@ -146,27 +146,23 @@ static bool tick_follow(uint64_t claim, uint64_t now)
     return verdict == EL_POSITION_GOOD;
 }
 
-/* Each load, and the position that followed, for LogLevel elastic:trace1. */
-static void tick_trace_position(void)
+/* Takes the sample that `claim` (see el_state_claim()) is the right to, at `now` (µs). */
+static void tick_take_sample(uint64_t claim, uint64_t now)
 {
-    el_control_state_t control = el_state_control(&el_shared.block->state);
-    uint64_t load = atomic_load(&el_shared.block->state.load_ppm);
+    el_control_state_t control;
+    uint64_t load;
 
+    if (!el_shared.config.position || !tick_follow(claim, now)) {
+        tick_read_load(claim, now);
+    }
+    el_past_note();
+    control = el_state_control(&el_shared.block->state);
+    load = atomic_load(&el_shared.block->state.load_ppm);
     if (load != EL_STATE_NO_LOAD) {
         ap_log_error(APLOG_MARK, APLOG_TRACE1, 0, sampler.server,
                      "elastic: load %.3f, position %.3f of %u", (double)load / EL_PPM,
                      el_control_position(control), control.top);
     }
-}
-
-/* Takes the sample that `claim` (see el_state_claim()) is the right to, at `now` (µs). */
-static void tick_take_sample(uint64_t claim, uint64_t now)
-{
-    if (!el_shared.config.position || !tick_follow(claim, now)) {
-        tick_read_load(claim, now);
-    }
-    el_past_note();
-    tick_trace_position();
 }
 
 static apr_status_t tick_close_kept(void *data)
@@ -249,41 +245,12 @@ static struct {
     atomic_bool calls; /* also(), or is about to look whether it may */
 } timer;
 
-/* Lets the contexts that are kept in this process grow older. */
-static void tick_age_pool(uint64_t now)
-{
-    if (now >= timer.age_due) {
-        timer.age_due = now + POOL_AGE;
-        el_pool_age();
-    }
-}
-
-/* In the child that samples, for all: each look asks the system about every process. */
-static void tick_forget_gone(uint64_t now)
-{
-    if (now >= timer.gone_due) {
-        timer.gone_due = now + WAIT;
-        el_holders_forget_gone();
-    }
-}
-
 /* µs from now until then, and no more than WAIT; 0 where it is past. */
 static uint64_t tick_until(uint64_t then)
 {
     uint64_t now = el_clock_usec();
 
     return then <= now ? 0 : then - now < WAIT ? then - now : WAIT;
-}
-
-/* Whether another child has taken a sample since this one's last, and no sample is late. */
-static bool tick_others_sample(uint64_t now)
-{
-    uint64_t due = atomic_load(&el_shared.block->state.next_sample);
-
-    if (timer.due == 0) {
-        timer.due = due;
-    }
-    return due != timer.due && now < due + LATE;
 }
 
 /*
@@ -335,7 +302,7 @@ static void tick_call_also(uint64_t now, bool samples)
 static apr_status_t tick(int state, void *data, apr_pool_t *pool)
 {
     uint64_t now = el_clock_usec();
-    uint64_t claim;
+    uint64_t claim, due;
     bool others;
 
     (void)data;
@@ -343,8 +310,14 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
     if (state != AP_WATCHDOG_STATE_RUNNING) {
         return APR_SUCCESS;
     }
-    tick_age_pool(now);
-    others = tick_others_sample(now);
+    if (now >= timer.age_due) {
+        timer.age_due = now + POOL_AGE;
+        el_pool_age();
+    }
+    /* True if another child has sampled since this one last did, and no sample is late. */
+    due = atomic_load(&el_shared.block->state.next_sample);
+    timer.due = timer.due ? timer.due : due;
+    others = due != timer.due && now < due + LATE;
     if (also) {
         tick_call_also(now, !others);
     }
@@ -356,7 +329,11 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
                        el_shared.config.interval, &claim)) {
         timer.due = claim;
         tick_take_sample(claim, now);
-        tick_forget_gone(now);
+        /* The child that samples asks the system about every process, for all. */
+        if (now >= timer.gone_due) {
+            timer.gone_due = now + WAIT;
+            el_holders_forget_gone();
+        }
     }
     return APR_SUCCESS;
 }
@@ -393,8 +370,9 @@ static apr_status_t tick_end_wait(void *data)
     return APR_SUCCESS;
 }
 
-void el_tick_child(apr_pool_t *pchild)
+void el_tick_child(apr_pool_t *pchild, server_rec *main_server)
 {
+    (void)main_server;
     if (pipe(timer.wake) == 0) {
         for (int end = 0; end < 2; end++) {
             fcntl(timer.wake[end], F_SETFD, FD_CLOEXEC);

@@ -29,7 +29,7 @@ void el_tick_also(void (*call)(uint64_t now, bool samples));
  * In child_init, behind mod_watchdog's: from then on the timer may wait, and the child's end wakes
  * it.
  */
-void el_tick_child(apr_pool_t *pchild);
+void el_tick_child(apr_pool_t *pchild, server_rec *main_server);
 
 /*
  * A response begins that will be encoded: see el_state_arrival(). Any thread, after child_init.

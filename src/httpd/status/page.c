@@ -1,8 +1,8 @@
-#include "httpd/status/page.h"
+#include "httpd/status/forms.h"
 
 #include "httpd/cache/backends.h"
 #include "httpd/config/config.h"
-#include "httpd/dictionary/dictionary.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
@@ -70,18 +70,6 @@ static const char *page_bytes_text(apr_pool_t *pool, double nbytes)
     return apr_psprintf(pool, unit ? "%.1f %s" : "%.0f %s", nbytes, units[unit]);
 }
 
-/* True if the levels were the lowest in each minute of the last hour. */
-static bool page_was_at_the_floor(void)
-{
-    el_history_point_t point;
-    unsigned age = 0;
-
-    while (age < EL_HISTORY_MINUTES && el_past_minute(age, &point) && point.position <= 0) {
-        age++;
-    }
-    return age == EL_HISTORY_MINUTES;
-}
-
 /* The section of what needs the operator's attention; none if nothing does. */
 static void page_write_warnings(request_rec *r)
 {
@@ -90,6 +78,13 @@ static void page_write_warnings(request_rec *r)
     bool is_never_sampled = el_shared.config.control.mode != EL_CONTROL_OFF
                             && atomic_load(&state->samples) == 0
                             && el_clock_usec() > started + STARTING;
+    el_history_point_t point;
+    unsigned low = 0; /* minutes in a row with the lowest levels */
+
+    while (low < EL_HISTORY_MINUTES && el_past_minute(low, &point) && point.position <= 0) {
+        low++;
+    }
+
     const struct {
         bool holds;
         const char *text;
@@ -102,7 +97,7 @@ static void page_write_warnings(request_rec *r)
          "The position file is not followed: the error log says why"},
         {el_state_control(state).bypass,
          "Nothing is compressed, because the load is above ElasticBypass"},
-        {page_was_at_the_floor(),
+        {low == EL_HISTORY_MINUTES,
          "The lowest levels for an hour: the CPU is busy all the time"},
         {page_total((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)EL_REASON_ERROR)) > 0,
          "Encoders have failed: the error log says why"},
@@ -245,17 +240,6 @@ static void page_write_hour(request_rec *r)
     ap_rputs("</tbody>\n</table>\n</details>\n</section>\n", r);
 }
 
-/* All responses that were counted, compressed or not. */
-static uint64_t page_responses(void)
-{
-    uint64_t count = page_total(EL_COUNT_COMPRESSED) + page_total(EL_COUNT_PRECOMPRESSED);
-
-    for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
-        count += page_total((el_counter_t)(EL_COUNT_SKIPPED + reason));
-    }
-    return count;
-}
-
 /* A row's first two cells: a name with a bar for the share of all responses, and how many. */
 static void page_write_bar(request_rec *r, const char *name, uint64_t count, uint64_t all)
 {
@@ -381,12 +365,16 @@ static void page_write_options(request_rec *r, const apr_array_header_t *figures
 
 void el_page_answer(request_rec *r, const apr_array_header_t *figures)
 {
-    uint64_t all = page_responses();
+    /* All responses that were counted, compressed or not. */
+    uint64_t all = page_total(EL_COUNT_COMPRESSED) + page_total(EL_COUNT_PRECOMPRESSED);
 
     if (r->args && strcmp(r->args, "style") == 0) {
         ap_set_content_type(r, "text/css; charset=utf-8");
         ap_rputs(style, r);
         return;
+    }
+    for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
+        all += page_total((el_counter_t)(EL_COUNT_SKIPPED + reason));
     }
     ap_set_content_type(r, "text/html; charset=utf-8");
     apr_table_setn(r->headers_out, "Content-Security-Policy", policy);

@@ -1,13 +1,12 @@
-#include "httpd/status/status.h"
+#include "httpd/status/forms.h"
 
 #include "httpd/cache/backends.h"
 #include "httpd/config/config.h"
-#include "httpd/dictionary/dictionary.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/shared/costs.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
-#include "httpd/status/page.h"
 
 #include "elastic/decide.h"
 #include "engines/engines.h"

@@ -6,8 +6,8 @@
  * content, whatever becomes of the file. If the folder has a fault, responses go out as if it was
  * not configured: functions return false, count the fault, and log it once a minute at most.
  */
-#ifndef ELASTIC_DICTIONARY_DICTIONARY_H
-#define ELASTIC_DICTIONARY_DICTIONARY_H
+#ifndef ELASTIC_DICTIONARY_DICTIONARIES_H
+#define ELASTIC_DICTIONARY_DICTIONARIES_H
 
 #include "httpd/config/config.h"
 
@@ -23,8 +23,11 @@
  */
 void el_dictionaries_check(server_rec *main_server, apr_pool_t *pconf);
 
-/* In post_config: opens the folder. Without one there are no dictionaries but the files. */
-void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf);
+/*
+ * In post_config: opens the folder, until the pool of the check is cleared. Without one there are
+ * no dictionaries but the files.
+ */
+void el_dictionaries_open(server_rec *main_server);
 
 /* True if there may be any dictionary; any thread, as all below. */
 bool el_dictionaries_are_open(void);
@@ -55,5 +58,29 @@ el_dictionary_reason_t el_dictionaries_prepare(const uint8_t hash[EL_DICTIONARY_
 
 /* True if the file was read and is for `origin`, as in an entry of elastic/dictionary.h. */
 bool el_site_file_is_for(const el_dictionary_file_t *file, const char *origin);
+
+/*
+ * filter.c: gives dictionaries out (RFC 9842 §2.1): responses that become dictionaries, and the
+ * URLs of ElasticDictionaryFile.
+ */
+
+/*
+ * The filter makes responses dictionaries, as ElasticDictionary says: Use-As-Dictionary goes out
+ * with the header, the body is copied as it passes, and kept at its end. It also sets the Link of
+ * ElasticDictionaryLink (§3). It stands before ELASTIC: the identity passes here. Called in
+ * register_hooks and insert_filter.
+ */
+void el_dictionary_filter_register(void);
+void el_dictionary_filter_insert(request_rec *r);
+
+/*
+ * The files of ElasticDictionaryFile, each at its own URL. In pre_translate_name and
+ * translate_name: no other mapping of URLs applies to them. In map_to_storage: no <Directory> and
+ * no .htaccess does, but each <Location>. In a handler: OK or the status of the answer; DECLINED
+ * if the request is for no file.
+ */
+int el_dictionary_translate(request_rec *r);
+int el_dictionary_map(request_rec *r);
+int el_dictionary_handler(request_rec *r);
 
 #endif
