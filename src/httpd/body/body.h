@@ -42,10 +42,10 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
                           apr_read_type_e mode);
 
 /*
- * Makes the data of `bb` outlast this call of a filter, in `pool` or in memory of its own. Copies up
- * to `most` bytes of data that is not private and has a length: a handler may close its file when
- * the filter returns. APR_INCOMPLETE if more is left; another error if it cannot be read, or memory
- * is short.
+ * Makes the data of `bb` outlast this call of a filter, in `pool` or in memory of its own. Copies
+ * up to `most` bytes of data that is not private and has a length: a handler may close its file
+ * when the filter returns. APR_INCOMPLETE if more is left; another error if it cannot be read, or
+ * memory is short.
  */
 apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t most);
 
@@ -75,9 +75,9 @@ typedef struct {
 } el_whole_t;
 
 /*
- * Gathers the complete body `bb`, as measured, in a buffer of the pool, unless one private bucket has
- * it all. The brigade can still be sent as it is. An error if the body cannot be read, APR_EOF if it
- * is shorter; then there is nothing to release.
+ * Gathers the complete body `bb`, as measured, in a buffer of the pool, unless one private bucket
+ * has it all. The brigade can still be sent as it is. An error if the body cannot be read, APR_EOF
+ * if it is shorter; then there is nothing to release.
  */
 apr_status_t el_body_gather(apr_bucket_brigade *bb, const el_measure_t *measure,
                             el_whole_t *whole);
@@ -93,8 +93,8 @@ el_whole_t el_body_peek(apr_bucket *first, size_t most);
 
 /*
  * A private copy of a body that passes a filter, neither changed nor held up: a bucket of unknown
- * length, such as a script's pipe, is copied when a filter behind reads it. So the filter gives each
- * brigade to el_copy_take(), passes it on, and then asks for the copy's state.
+ * length, such as a script's pipe, is copied when a filter behind reads it. So the filter gives
+ * each brigade to el_copy_take(), passes it on, and then asks for the copy's state.
  *
  * The bytes of a copy count in ElasticMaxMemory (engines/budget.h).
  */

@@ -53,9 +53,9 @@ static bool precompressed_is_trusted(const request_rec *r, const apr_finfo_t *fi
 }
 
 /*
- * Looks at the file at the candidate's path. With `wanted`, a fault of it is counted. Below
- * ElasticPrecompressedRoot, everybody who may write there is trusted. Elsewhere a link must be,
- * too: the file that it leads to was not made to be sent here.
+ * Looks at the file at the candidate's path; with `wanted`, counts its fault. Below
+ * ElasticPrecompressedRoot, everybody who may write there is trusted. Elsewhere a link's owner must
+ * be, too: the file that it leads to was not made to be sent here.
  */
 static bool precompressed_is_usable(request_rec *r, candidate_t *candidate, bool wanted)
 {
@@ -197,10 +197,10 @@ static verdict_t precompressed_judge(request_rec *lookup, const request_rec *r, 
 }
 
 /*
- * Only a URL passes the rules that are about URLs (mod_rewrite's, mod_proxy's and mod_alias's
- * outside of directories). If a rule has led r's URL to its file, the same with the extension may
- * lead nowhere: then the file is looked up by its path. Those rules are about the candidate's place
- * beside its file; a place elsewhere has its own.
+ * Looks the candidate up as a client would ask for it beside its file. Only a URL passes the rules
+ * about URLs (mod_rewrite's, mod_proxy's and mod_alias's outside of directories). If one has led
+ * r's URL to its file, the URL with the extension may lead nowhere: then the path is looked up. A
+ * place elsewhere has rules of its own.
  */
 static verdict_t precompressed_look_up(request_rec *r, const candidate_t *candidate)
 {
@@ -321,10 +321,9 @@ static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
 }
 
 /*
- * The same client could ask for the candidate itself, beside its file, and would get its bytes, by
- * access rules, symlink rules, rules of rewriting and handlers; and these are of use. Below
- * ElasticPrecompressedRoot, the rules of its place hold as well, and no link leads out of that
- * folder. Looks it up once.
+ * The client could ask for the candidate itself, beside its file, and would get its bytes; and
+ * these are sound. Below ElasticPrecompressedRoot, the rules of its place hold as well, and no link
+ * leads out of that folder. Looks it up once.
  */
 static bool precompressed_is_allowed(request_rec *r, candidate_t *candidate)
 {
@@ -343,9 +342,8 @@ static bool precompressed_is_allowed(request_rec *r, candidate_t *candidate)
 }
 
 /*
- * The precompressed file's own tag, strong: the bytes lie on disk. It is httpd's tag of that file,
- * by FileETag, with the extension inside, so that two files of one size and time differ. NULL if
- * FileETag makes none.
+ * The precompressed file's own strong tag: httpd's, by FileETag, with the extension inside, so that
+ * two files of one size and time differ. NULL if FileETag makes none.
  */
 static const char *precompressed_tag_of(request_rec *r, candidate_t *candidate)
 {
@@ -569,9 +567,8 @@ static bool precompressed_may_be_not_modified(const request_rec *r)
 /* --- beside content filters of other modules */
 
 /*
- * Such a filter may change the body, or only look at it: the body tells. So httpd sends the file
- * itself through the filters, and behind them the precompressed file takes its place, if that file
- * arrives, byte for byte, and no filter has said otherwise.
+ * Such a filter may change the body, or only look at it. So httpd sends the file itself through the
+ * filters; if it arrives byte for byte, the precompressed file takes its place.
  */
 typedef struct {
     candidate_t candidate;
@@ -654,9 +651,9 @@ static bool precompressed_exchange_is_original(request_rec *r, const apr_bucket_
 }
 
 /*
- * The names of the filters that do not leave the body alone, or may not; NULL: all have. A filter
- * that changes a body takes away its length, for httpd would cut it off there, or says that the
- * client must not keep it. INFLATE is there for bodies without a coding.
+ * The names of the filters that change the body, or may; NULL: none does. A filter that changes a
+ * body takes away its length, or says that the client must not keep it. INFLATE is there for bodies
+ * without a coding.
  */
 static const char *precompressed_exchange_changed_by(const el_response_t *response,
                                                      const exchange_t *exchange,

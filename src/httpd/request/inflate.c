@@ -174,8 +174,8 @@ static void inflate_edit_once(request_rec *r, in_t *in)
     in->edited = true;
     /*
      * Makes mod_proxy find out the decoded body's length: if the client told the encoded one's, for
-     * origins that know no chunks; and always for FastCGI, which a balancer may lead to, and whose
-     * programs take a body without a length for an empty one.
+     * origins that know no chunks; always for FastCGI, also behind a balancer, whose programs take
+     * a body without a length for an empty one.
      */
     if (to_backend
         && (apr_table_get(fields, "Content-Length") || inflate_is_sent_by(r, "fcgi:")
@@ -500,9 +500,9 @@ static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
 }
 
 /*
- * Reads the body's first bytes, as many as there are, or all of it, so that the header can be
- * edited before a handler sees it: neither a CGI script nor an origin must be told the encoded
- * body's length and coding. OK, or the status that answers the request.
+ * Reads the body's first bytes, or all of it, so that the header is edited before a handler sees
+ * it: no CGI script or origin may be told the encoded body's length and coding. OK, or the status
+ * that answers the request.
  */
 static int inflate_read_early(ap_filter_t *f)
 {
@@ -511,8 +511,8 @@ static int inflate_read_early(ap_filter_t *f)
     apr_status_t rv = APR_SUCCESS;
     bool short_of_memory = in->inflate.last == EL_INFLATE_NO_MEMORY;
     /*
-     * The handler is told the decoded body's length if the client told the encoded one's: many
-     * programs read no body without it, and some modules refuse chunks (RFC 9110 §15.5.12). Most of
+     * If the client told the encoded length, the handler is told the decoded one: many programs
+     * read no body without it, and some modules refuse chunks (RFC 9110 §15.5.12). Most of
      * mod_proxy's handlers find it out by themselves, see inflate_edit_once().
      */
     bool wants_length = apr_table_get(r->headers_in, "Content-Length")

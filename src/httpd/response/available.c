@@ -14,9 +14,9 @@ static const char field_name[] = "Available-Dictionary";
 
 /*
  * The response's part of the record, with `possible`: browsers use dictionaries of this origin,
- * ELASTIC is in the chain, and a rule or a file of ElasticDictionaryFile of this virtual host is for
- * the URL. Only these count, whatever was given out before: all responses of the URL then vary by
- * the dictionary, and those of other URLs do not.
+ * ELASTIC is in the chain, and a rule or a file of ElasticDictionaryFile of this virtual host is
+ * for the URL. Only these count, whatever was given out before: all responses of the URL then vary
+ * by the dictionary, and those of other URLs do not.
  */
 static el_available_t *available_record(el_response_t *response)
 {

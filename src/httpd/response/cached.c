@@ -83,8 +83,8 @@ static bool cached_find_good(el_response_t *response, get_t *get)
 }
 
 /*
- * An encoding is waited for twice: the leader may have failed to hand it over. Then one of those who
- * waited makes it for the others.
+ * An encoding is waited for twice: the leader may have failed to hand it over. Then one of those
+ * who waited makes it for the others.
  */
 #define WAITS 2
 

@@ -35,9 +35,8 @@ static bool conditional_is_proxied(const request_rec *r)
 }
 
 /*
- * Adds `len` bytes of tags to the list in the field `name`. False if it stays as it is: there are
- * none, or a backend might refuse so long a header. If it is too long as it came, this backend
- * takes it.
+ * Adds `len` bytes of tags to the list in the field `name`. False if there are none, or a backend
+ * might refuse so long a header; one that came too long, this backend takes.
  */
 static bool conditional_add_tags(request_rec *r, const char *name, const char *list,
                                  const char *tags, size_t len)
@@ -155,13 +154,12 @@ static bool conditional_is_of_file(const el_response_t *response, const el_etag_
 }
 
 /*
- * Extends If-Match. If the file's own tag is strong and one of an encoding is there, adds the
- * file's: in any mode, because several WebDAV clients send a weak tag as if it were strong, and
- * write in good faith what they have read. The request's Accept-Encoding does not matter: it asks
- * about a body that the client has.
+ * Extends If-Match. If the file's tag is strong and one of an encoding is there, adds the file's:
+ * in any mode, because several WebDAV clients send a weak tag as if it were strong. Accept-Encoding
+ * does not matter: the question is about a body that the client has.
  *
- * Otherwise adds the tags of the identities that belong to strong tags, which are given out: the
- * script or the backend can tell whose they are.
+ * Otherwise adds the identities' tags that belong to strong ones: the script or the backend can
+ * tell whose they are.
  */
 static void conditional_extend_match(el_response_t *response, const char *list, const char *file)
 {
@@ -257,9 +255,9 @@ EL_RARE static void conditional_extend(el_response_t *response)
     bool is_dav = !is_get && r->handler && strcmp(r->handler, "dav-handler") == 0;
     const char *states = is_dav ? apr_table_get(r->headers_in, "If") : NULL;
     /*
-     * A backend knows only its own body: if If-Range has that body's date, it answers with a slice,
-     * and the client joins it to the part of an encoded body that it may have. Files wait with this
-     * until their type is known; a backend has answered by then.
+     * A backend that finds its body's date in If-Range answers with a slice, which the client joins
+     * to the part of an encoded body that it may have. For files this waits for their type; a
+     * backend has answered by then.
      */
     bool by_date = conditional_is_proxied(r) && el_response_dated_range(r)
                    && el_response_has_range(r) && response->encodable;

@@ -144,11 +144,14 @@ static void explain_outcome(list_t *list, const request_rec *r, const el_respons
     el_structured_add_bare(&list->writer, "reason", reason);
 }
 
-/* Adds the coding and the setup. Of a stream nothing is noted before its end. */
-static void explain_setup(list_t *list, const request_rec *r, const el_response_t *response)
+/* Adds the coding, the setup and the sizes. Of a stream nothing is noted before its end. */
+static void explain_encoding(list_t *list, const request_rec *r, const el_response_t *response)
 {
     const char *coding = apr_table_get(r->notes, "elastic-coding");
     const char *kept = apr_table_get(r->notes, "elastic-setup");
+    const el_moment_t *moment = &response->facts.moment;
+    /* An error page may take the place of a body that was held. */
+    bool is_of_body = response->claimed ? !response->stream.broken : !response->filter;
 
     if (!coding && response->planned) {
         coding = el_coding_info(response->choice.coding)->token;
@@ -164,14 +167,6 @@ static void explain_setup(list_t *list, const request_rec *r, const el_response_
             apr_psprintf(list->pool, "%s %d", response->encoder.plan.engine->name,
                          response->encoder.level));
     }
-}
-
-static void explain_sizes(list_t *list, const request_rec *r, const el_response_t *response)
-{
-    const el_moment_t *moment = &response->facts.moment;
-    /* An error page may take the place of a body that was held. */
-    bool is_of_body = response->claimed ? !response->stream.broken : !response->filter;
-
     if (is_of_body && moment->size_known) {
         explain_count(list, "size", moment->size);
     }
@@ -253,8 +248,7 @@ static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
     if (filters) {
         el_structured_param_string(&list.writer, "filter", filters);
     }
-    explain_setup(&list, r, response);
-    explain_sizes(&list, r, response);
+    explain_encoding(&list, r, response);
     explain_controller(&list, response);
     apr_table_setn(r->headers_out, "Elastic-Explain", text);
     apr_table_mergen(r->headers_out, "Cache-Control", "no-store");

@@ -53,10 +53,7 @@ static apr_status_t filter_count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
     return ap_pass_brigade(f->next, bb);
 }
 
-/*
- * Puts ELASTIC in, if it is enabled, and notes which filters may encode or decode, for conditional
- * requests and precompressed files.
- */
+/* Puts ELASTIC in, if it is enabled, and notes which filters may encode or decode. */
 EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chain)
 {
     const unsigned encoders = el_chain_ours() | EL_ROLE_BIT(EL_ROLE_HARNESS);
@@ -77,9 +74,7 @@ EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chai
         response->harness = chain.roles & EL_ROLE_BIT(EL_ROLE_HARNESS);
         response->encodable = installed || response->harness;
         if (response->encodable) {
-            /*
-             * Now: mod_autoindex takes the field away while the page of HeaderName is on its way.
-             */
+            /* mod_autoindex takes the field away while the page of HeaderName is on its way. */
             el_response_read_accept(response);
         }
         response->harnessed = response->harness || (installed && chain.harnessed);
@@ -155,8 +150,8 @@ static void filter_set_header(el_response_t *response, el_coding_t coding)
 }
 
 /*
- * The identity was meant to go out, so that no compressor behind is to touch it. A body that is too
- * small, or of no use to the client, in the one coding of a drop-in filter may have another.
+ * The identity is to go out: no compressor behind may touch it. A body that is too small for the
+ * one coding of a drop-in filter, or whose client does not take that, may have another.
  */
 static bool filter_is_final(const el_policy_t *policy, el_reason_t reason)
 {
@@ -537,18 +532,16 @@ static bool filter_choose_setup(el_response_t *response, el_decision_t *decision
 #define TRIAL_LEAST 1024
 
 /*
- * The part of a piece that must be saved. At the price that the ladder pays for a byte where a
- * server starts, some 200 ns (src/core/ladder.c), a twentieth is worth 11 µs for each KB: as much
- * as gzip takes at level 6, with libdeflate, for pages of 32 to 128 KB (src/engines/costs.c).
+ * The part of a piece that must be saved. At some 200 ns for a byte, the ladder's price where a
+ * server starts, a twentieth is worth 11 µs for each KB: as much as gzip takes at level 6, with
+ * libdeflate, for pages of 32 to 128 KB (src/engines/costs.c).
  */
 #define TRIAL_SAVED(nbytes) ((nbytes) / 20)
 
 /*
- * The trial, so that a large archive is not encoded to its end: true if the piece that the body
- * begins with hardly becomes smaller at the coding's minimum level. Nothing is taken out of the
- * body. False if the encoder fails: the body's own will say so.
- *
- * Not tried: bodies that are no longer than a trial, and those whose client, drop-in filter or
+ * The trial, so that a large archive is not encoded to its end: true if the body's first piece
+ * hardly becomes smaller at the coding's minimum level. False if the encoder fails: the body's own
+ * will say so. Not tried: bodies no longer than a trial, and those whose client, drop-in filter or
  * ElasticLevel `stock` insists on a coding, or whose level is pinned.
  */
 static bool filter_saves_nothing(const el_response_t *response)

@@ -385,7 +385,8 @@ const char *el_chain_foreign(apr_pool_t *pool, ap_filter_t *f)
     for (f = chain_content(f); f; f = chain_content(f->next)) {
         const char *name = f->frec->name + (el_chain_by_type(f) ? strlen(BY_TYPE) : 0);
 
-        if (!(EL_ROLE_BIT(chain_role_of(f)) & EL_ROLE_COMPRESSORS) && !chain_is_harmless_name(name)) {
+        if (!(EL_ROLE_BIT(chain_role_of(f)) & EL_ROLE_COMPRESSORS)
+            && !chain_is_harmless_name(name)) {
             names = names ? apr_pstrcat(pool, names, " ", f->frec->name, NULL) : f->frec->name;
         }
     }

@@ -18,7 +18,7 @@
  */
 #define GATHERED (128 * 1024)
 
-/* A look sleeps this long before it asks a pipe again. */
+/* The sleep before a pipe is asked again. */
 #define NAP apr_time_from_msec(2)
 
 /* The type of a body whose parts are for now. */
@@ -38,9 +38,9 @@ static void hold_read_min_size(el_response_t *response)
 }
 
 /*
- * Measures the body's first brigade. True if more must follow it, and sets how long that is waited
- * for. A body that is too large is streamed from its beginning, and one that is too small goes as
- * it comes, if its length can be relied on.
+ * Measures the body's first brigade. True if more must follow, with the wait set. A body that is
+ * too large is streamed at once, and one that is too small goes as it comes, if its length is
+ * certain.
  */
 static bool hold_must_wait(el_response_t *response, const apr_bucket_brigade *bb)
 {
@@ -97,18 +97,16 @@ static apr_status_t hold_read(apr_bucket *bucket, const el_wait_t *wait, uint64_
         i++;
     }
     /*
-     * A bucket of another module, as Phusion Passenger's, may answer APR_EAGAIN to every read that
-     * does not wait. So it is read as the stock filters do, waiting for the next piece or the end,
-     * unless the decision can be made without, or a client waits for each event.
+     * Another module's bucket, as Phusion Passenger's, may always answer APR_EAGAIN to reads that
+     * do not wait. So it is read as the stock filters do, waiting for the next piece, unless the
+     * decision can be made without, or a client waits for each event.
      */
     if (i == sizeof(telling) / sizeof(telling[0])) {
         return wait->events || (seen >= wait->least && now >= wait->until)
                    ? APR_EAGAIN
                    : el_body_read(bucket, &data, len, APR_BLOCK_READ);
     }
-    /*
-     * APR_EAGAIN of the others means that the producer has nothing at hand: it may pause so long.
-     */
+    /* APR_EAGAIN of the others: the producer has nothing at hand, and may pause so long. */
     end = seen == 0 || seen < wait->least || now + wait->pause > wait->until ? wait->until
                                                                              : now + wait->pause;
     for (;;) {
@@ -182,10 +180,9 @@ static bool hold_read_length(el_response_t *response)
         }
     }
     /*
-     * Before the body's end, Content-Length can be relied on if a backend answers: one that
-     * announced more has broken off. A handler of this httpd has ended its body well, but another
-     * length may be in the header: PHP's scripts set it before an output callback shortens the
-     * page.
+     * Before the body's end, a backend's Content-Length can be relied on: one that announced more
+     * has broken off. A handler of this httpd may end its body well at another length: PHP's
+     * scripts set it before an output callback shortens the page.
      */
     all_of_little =
         measure->size == response->length && measure->size < response->facts.moment.min_size;

@@ -217,8 +217,8 @@ el_effort_t el_response_effort(el_response_t *response);
 
 /*
  * In post_read_request: notes the credentials, because modules take them out before the response is
- * made (RequestHeader unset, mod_auth_openidc, mod_session_cookie). Runs behind mod_headers, so that
- * nobody sees a field that `RequestHeader … early` takes away, and before authentication.
+ * made (RequestHeader unset, mod_auth_openidc, mod_session_cookie). Runs behind mod_headers, so
+ * that nobody sees a field that `RequestHeader … early` takes away, and before authentication.
  */
 int el_response_note_credentials(request_rec *r);
 
@@ -239,8 +239,8 @@ el_visitor_t el_response_visitor(request_rec *r);
 const char *el_response_origin(el_response_t *response);
 
 /*
- * The path and query as the browser has sent them, which it compares with its dictionary's rule: not
- * those of an internal redirect.
+ * The path and query as the browser has sent them, which it compares with its dictionary's rule:
+ * not those of an internal redirect.
  */
 const char *el_response_target(request_rec *r);
 

@@ -23,10 +23,10 @@ void el_filter_register_record(el_record_t record);
 /* ---- the wait for the body's size (hold.c) --------------------------------------------------- */
 
 /*
- * True if the decision can be made: the body's size or end is known, the producer has flushed, or as
- * much is there as may be waited for. Then `bb` holds the body from its beginning, and the record
- * has the length, if anybody knows it, `whole` and the minimum size. A HEAD's body that is not all
- * of GET's says nothing about its size.
+ * True if the decision can be made: the body's size or end is known, the producer has flushed, or
+ * as much is there as may be waited for. Then `bb` holds the body from its beginning, and the
+ * record has the length, if anybody knows it, `whole` and the minimum size. A HEAD's body that is
+ * not all of GET's says nothing about its size.
  *
  * False if the buckets are kept for the next call, or the response was broken off: return `*rv`.
  */
@@ -99,8 +99,8 @@ void el_available_add_vary(el_response_t *response);
  * again when the response's tag is known, whoever made the response.
  *
  * If-Match gets, beside each strong tag, that of the file that answers, or that WebDAV changes, if
- * it is strong; for scripts and backends, only if a coding has strong tags here. In WebDAV's If, the
- * file's tag replaces those of its encodings.
+ * it is strong; for scripts and backends, only if a coding has strong tags here. In WebDAV's If,
+ * the file's tag replaces those of its encodings.
  *
  * No field becomes too long for a backend. A range by date (§13.1.5) that would go to a backend is
  * dropped if the client takes a coding: it may have a part of an encoded body.
@@ -150,15 +150,15 @@ void el_edge_configure(void);
 
 /*
  * Adds a guard for mod_cache, which takes Range out of the request while it revalidates and puts it
- * back behind our filter: httpd's BYTERANGE would slice a cached body in a dynamic coding. Its bytes
- * differ from one response to the next, so a client must never join slices.
+ * back behind our filter: httpd's BYTERANGE would slice a cached body in a dynamic coding. Its
+ * bytes differ from one response to the next, so a client must never join slices.
  */
 void el_ranges_insert(request_rec *r);
 
 /*
  * If ElasticExplain is On, adds a response header field that says what was decided. Stands behind
- * mod_cache's filter, so that stored responses have none; no cache behind httpd may store them. Runs
- * in insert_error_filter, too, for responses that ended before insert_filter.
+ * mod_cache's filter, so that stored responses have none; no cache behind httpd may store them.
+ * Runs in insert_error_filter, too, for responses that ended before insert_filter.
  */
 void el_explain_insert(request_rec *r);
 
