@@ -4,8 +4,6 @@
 #include "http_core.h"
 #include "http_log.h"
 
-EL_USE_LOG;
-
 int el_log_index = APLOG_NO_MODULE;
 const module *el_records_loaded[EL_RECORDS];
 el_stock_t el_stock_defaults;

@@ -291,7 +291,7 @@ static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
     if (!el_precompressed_recall(verdicts, &id, &verdict)) {
         /* Reads as much as a verdict needs. */
         el_precompressed_t content = {
-            .coding = id.coding, .size = id.size, .original = id.original};
+            .coding = candidate->coding, .size = id.size, .original = id.original};
         size_t nbytes = id.size < EL_PRECOMPRESSED_READ ? id.size : EL_PRECOMPRESSED_READ;
         size_t tail = nbytes < sizeof(content.end) ? nbytes : sizeof(content.end);
         apr_file_t *file = precompressed_open_file(r, candidate);
