@@ -36,13 +36,10 @@ typedef struct {
 
 /*
  * The first measurements move a mean by these parts of their difference, divided by how many there
- * were: a new site is known after some of them. How well a coding suits the content is known from
- * the first one on, because it decides between codings, and differs more from site to site than
- * from body to body.
+ * were: a new site is known after some of them.
  */
 #define SHARED_FIRST 0.5
 #define OWN_FIRST 0.1
-#define FIT_FIRST 1.
 
 /*
  * Of several measurements in a second, all but the first move a mean by a fifth: a busy site is not
@@ -222,7 +219,7 @@ static estimate_t cost_size_of(el_cost_key_t key)
         .word = {EL_COST_LENGTH + key.size_class,
                  EL_COST_FIT + (size_t)key.coding * EL_SIZE_CLASSES + key.size_class},
         .gain = {LENGTH_GAIN, FIT_GAIN},
-        .first = {SHARED_FIRST, FIT_FIRST},
+        .first = {SHARED_FIRST, OWN_FIRST},
     };
 }
 
