@@ -25,7 +25,6 @@ typedef struct {
     size_t count;
     size_t word[MEANS]; /* their numbers among the words of el_costs_t */
     double gain[MEANS]; /* the part of a measurement's difference that each takes, 0 … 1 */
-    double first[MEANS]; /* the same of the first one */
 } estimate_t;
 
 /*
@@ -124,7 +123,8 @@ static void cost_learn(_Atomic uint64_t *words, const estimate_t *estimate, doub
 
     off = fmin(OFF_MOST, fmax(-OFF_MOST, off));
     for (size_t i = 0; i < estimate->count; i++) {
-        cost_move(&words[estimate->word[i]], off, estimate->first[i], estimate->gain[i], now);
+        cost_move(&words[estimate->word[i]], off, i == 0 ? SHARED_FIRST : OWN_FIRST,
+                  estimate->gain[i], now);
     }
 }
 
@@ -208,7 +208,6 @@ static estimate_t cost_time_of(el_cost_key_t key)
         .word = {EL_COST_MACHINE, EL_COST_CODING + (size_t)key.coding,
                  EL_COST_TIME + cost_index_of(key)},
         .gain = {MACHINE_GAIN, CODING_GAIN, SETUP_GAIN},
-        .first = {SHARED_FIRST, OWN_FIRST, OWN_FIRST},
     };
 }
 
@@ -219,7 +218,6 @@ static estimate_t cost_size_of(el_cost_key_t key)
         .word = {EL_COST_LENGTH + key.size_class,
                  EL_COST_FIT + (size_t)key.coding * EL_SIZE_CLASSES + key.size_class},
         .gain = {LENGTH_GAIN, FIT_GAIN},
-        .first = {SHARED_FIRST, OWN_FIRST},
     };
 }
 

@@ -178,8 +178,9 @@ double el_goal_worth(const el_goal_t *goal)
 #define CPUS_MOST 512
 
 /*
- * How fast the load is followed: by a mean over so many seconds, or, where samples are far off, by
- * this share of the way. Up further than down: effort that is spent too late delays others.
+ * How fast the load is followed: by a mean over so many seconds, of which the first samples count
+ * evenly, or, if samples are far off, by this share of the way. Up further than down: effort that is
+ * spent too late delays others.
  */
 #define SECONDS_SLOW 40.
 #define FAST_UP 1.
@@ -195,10 +196,10 @@ double el_goal_worth(const el_goal_t *goal)
 #define DEVIATION_LEAST 0.02
 #define DEVIATION_MOST 0.15
 
-/* A machine hides how much more is asked of it where less than this part of one CPU is idle. */
+/* A machine hides how much more is asked if less than this part of one CPU is idle. */
 #define IDLE_LEAST 0.03
 
-/* The delay is set anew where it would be so many times as large, or as small. */
+/* The delay is set anew if it would be so many times as large, or as small. */
 #define BAND 1.5
 
 /*
@@ -250,7 +251,7 @@ double el_price_delay(double load, double cpus)
 
 /*
  * The share of the way to a sample that is `error` off. A single sample that is far off may be
- * noise, a full CPU too where it is often busy: it takes two in a row, or one that is twice as far
+ * noise, a full CPU too if it is often busy: it takes two in a row, or one that is twice as far
  * off.
  */
 static double price_gain(el_price_memory_t *memory, double error, double seconds, bool full)
