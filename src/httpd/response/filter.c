@@ -620,8 +620,9 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
         filter_release(response);
         return filter_send_identity(response, bb, filter_refuse(EL_REASON_NOT_SMALLER));
     }
-    /* A cached encoding has to be found again by the setup in use. */
-    if (!el_coding_needs_dictionary(choice->coding) && !response->facts.moment.may_be_cached) {
+    /* A cached encoding has to be found again by the setup in use; HEAD has GET's length. */
+    if (!el_coding_needs_dictionary(choice->coding) && !response->facts.moment.may_be_cached
+        && !response->facts.demand.head) {
         el_choose_for_t body = {policy, &response->facts, response->whole, response->effort};
 
         el_choose_trial(&body, &response->choice);
