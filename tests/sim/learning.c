@@ -57,20 +57,6 @@ typedef struct {
     double changes; /* of the setup in use */
 } site_t;
 
-/* xorshift64; in 0 … 1, never 0. */
-static double even(site_t *site)
-{
-    site->seed ^= site->seed << 13;
-    site->seed ^= site->seed >> 7;
-    site->seed ^= site->seed << 17;
-    return (double)((site->seed >> 11) + 1) / (double)(UINT64_C(1) << 53);
-}
-
-static double normal(site_t *site)
-{
-    return sqrt(-2 * log(even(site))) * cos(2 * 3.14159265358979 * even(site));
-}
-
 static uint32_t times(uint32_t value, double factor)
 {
     return (uint32_t)(value * factor);
@@ -81,8 +67,10 @@ static void become(site_t *site, double slow, double large)
 {
     for (size_t i = 0; i < SETUPS; i++) {
         site->real[i] = table[i];
-        site->real[i].cost.nsec = times(table[i].cost.nsec, slow * exp2(0.2 * normal(site)));
-        site->real[i].cost.size = times(table[i].cost.size, large * exp2(0.01 * normal(site)));
+        site->real[i].cost.nsec =
+            times(table[i].cost.nsec, slow * exp2(0.2 * sim_normal(&site->seed)));
+        site->real[i].cost.size =
+            times(table[i].cost.size, large * exp2(0.01 * sim_normal(&site->seed)));
     }
 }
 
@@ -110,10 +98,11 @@ static el_cost_t expected(const site_t *site, size_t i)
 /* Encodes a body by a setup, and learns from it. */
 static void measure(site_t *site, size_t i)
 {
-    double slow = exp2(TIME_NOISE * normal(site) + (even(site) < 0.02 ? OUTLIER : 0));
+    double slow = exp2(TIME_NOISE * sim_normal(&site->seed)
+                       + (sim_even(&site->seed) < 0.02 ? OUTLIER : 0));
     el_cost_t took = {
         times(site->real[i].cost.nsec, slow),
-        times(site->real[i].cost.size, exp2(SIZE_NOISE * normal(site))),
+        times(site->real[i].cost.size, exp2(SIZE_NOISE * sim_normal(&site->seed))),
     };
 
     el_cost_update(&site->costs, key_of(&table[i]), table[i].cost, took, (uint32_t)site->now);
@@ -150,7 +139,7 @@ static void run(site_t *site, double seconds)
 {
     double end = site->now + seconds;
 
-    while ((site->now -= log(even(site)) / site->rate) < end) {
+    while ((site->now -= log(sim_even(&site->seed)) / site->rate) < end) {
         size_t last = site->used ? number_of(site->used) : SETUPS, i;
 
         if (floor(site->now) != site->built) {

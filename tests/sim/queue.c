@@ -1,4 +1,5 @@
 #include "queue.h"
+#include "sim.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,20 +30,6 @@ typedef struct {
     size_t count;
 } run_t;
 
-/* xorshift64; in 0 … 1, never 0. */
-static double even(run_t *run)
-{
-    run->seed ^= run->seed << 13;
-    run->seed ^= run->seed >> 7;
-    run->seed ^= run->seed << 17;
-    return (double)((run->seed >> 11) + 1) / (double)(UINT64_C(1) << 53);
-}
-
-static double normal(run_t *run)
-{
-    return sqrt(-2 * log(even(run))) * cos(2 * 3.14159265358979 * even(run));
-}
-
 static double clamped(double share)
 {
     return fmin(1, fmax(0, share));
@@ -61,7 +48,7 @@ static void sample(run_t *run, double now)
             busy += run->busy[run->sampled];
         }
         busy = busy / (seconds * queue->cpus) + queue->others;
-        run->error = kept * run->error + sqrt(1 - kept * kept) * normal(run);
+        run->error = kept * run->error + sqrt(1 - kept * kept) * sim_normal(&run->seed);
         busy = clamped(clamped(busy) + queue->noise * run->error);
         delay = el_price_follow(&run->memory, busy, queue->cpus, seconds);
         run->price = 8e9 / queue->rate / delay;
@@ -206,7 +193,7 @@ queue_result_t queue_run(const queue_t *queue)
         const el_rung_t *rung;
         double *cpu = next_cpu(run), total, left, start;
 
-        now -= log(even(run)) / (rate * (in_flood(queue, now) ? queue->flood : 1));
+        now -= log(sim_even(&run->seed)) / (rate * (in_flood(queue, now) ? queue->flood : 1));
         /* What it finds then is what decides, not what was when it came. */
         start = fmax(now, *cpu);
         sample(run, start);

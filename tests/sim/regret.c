@@ -146,20 +146,6 @@ typedef struct {
     double mean, p95, bytes; /* infinite where the CPU is overloaded */
 } result_t;
 
-/* xorshift64; in 0 … 1, never 0. */
-static double even(run_t *run)
-{
-    run->seed ^= run->seed << 13;
-    run->seed ^= run->seed >> 7;
-    run->seed ^= run->seed << 17;
-    return (double)((run->seed >> 11) + 1) / (double)(UINT64_C(1) << 53);
-}
-
-static double normal(run_t *run)
-{
-    return sqrt(-2 * log(even(run))) * cos(2 * 3.14159265358979 * even(run));
-}
-
 static bool is_used(const regime_t *regime, const setup_t *setup)
 {
     return !regime->gzip || setup->coding == EL_GZIP;
@@ -268,10 +254,10 @@ static void measure(run_t *run, const setup_t *setup, int page, uint32_t second)
 {
     double in = kbytes[page] * 1024, out = setup->real[page].bytes;
     double usec = setup->real[page].usec + USEC_PER_BYTE * (in - out);
-    double slow = exp2(0.2 * normal(run) + (even(run) < 0.02 ? 3 : 0));
+    double slow = exp2(0.2 * sim_normal(&run->seed) + (sim_even(&run->seed) < 0.02 ? 3 : 0));
     el_cost_t took = {
         (uint32_t)(1e3 * usec / kbytes[page] * slow),
-        (uint32_t)(1e4 * out / in * exp2(0.1 * normal(run))),
+        (uint32_t)(1e4 * out / in * exp2(0.1 * sim_normal(&run->seed))),
     };
 
     el_cost_update(&run->costs, key_of(setup, page), known_of(setup, page), took, second);
@@ -378,8 +364,8 @@ static result_t serve(const regime_t *regime, const setup_t *fixed)
         double draw, start;
         int page;
 
-        now -= log(even(&run)) / rate;
-        draw = even(&run);
+        now -= log(sim_even(&run.seed)) / rate;
+        draw = sim_even(&run.seed);
         page = !regime->mixed ? 2 : draw < shares[0] ? 0 : draw < shares[0] + shares[1] ? 1 : 2;
         start = fmax(now, run.free);
         if (!fixed) {

@@ -42,6 +42,19 @@ plant_t sim_leaps(void)
     return plant;
 }
 
+double sim_even(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return (double)((*seed >> 11) + 1) / (double)(UINT64_C(1) << 53);
+}
+
+double sim_normal(uint64_t *seed)
+{
+    return sqrt(-2 * log(sim_even(seed))) * cos(2 * 3.14159265358979 * sim_even(seed));
+}
+
 int main(int argc, char **argv)
 {
     Suite *suite;

@@ -27,6 +27,10 @@ void sim_settle(plant_t *plant, const el_control_config_t *config, double rate);
  * coding. */
 plant_t sim_leaps(void);
 
+/* Random numbers (xorshift64), the same for each seed but 0: in 0 … 1, never 0; and normal ones. */
+double sim_even(uint64_t *seed);
+double sim_normal(uint64_t *seed);
+
 /* The tests of each part. */
 TCase *sim_courses(void);
 TCase *sim_learning(void);
