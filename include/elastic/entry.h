@@ -231,7 +231,7 @@ typedef struct el_hot {
 void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now);
 
 /*
- * Takes what was asked for most of late, and at least EL_POPULAR_LEAST times. False if there is
+ * Takes what was asked for most, and at least EL_POPULAR_LEAST times. False if there is
  * nothing. What goes on being asked for is taken again after EL_POPULAR_AGAIN half-lives only:
  * improving it had no effect, perhaps because the store was busy, or has lost it since. Once it has
  * been forgotten, it counts anew.

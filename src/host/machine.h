@@ -82,7 +82,7 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
 /* The kernel's numbers of a TCP connection. Any thread. */
 
 typedef struct {
-    double rate;  /* at which the peer took data of late, bits a second */
+    double rate;  /* at which the peer took the last data, bits a second */
     bool limited; /* by what the application had to send, so that the path may carry more */
 } el_tcp_rate_t;
 

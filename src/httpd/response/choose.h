@@ -35,9 +35,9 @@ el_choice_t el_choose(const el_choose_for_t *body, el_coding_t coding);
 bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes);
 
 /*
- * Now and then puts a setup that was not measured of late in place of a fresh body's choice, one
- * that the client likes as well, is within the bounds, and costs little more as far as is known: so
- * the costs of setups that are not in use become known, too.
+ * Now and then puts the setup whose last measurement is oldest in place of a fresh body's choice, if
+ * the client likes it as well and it costs little more as far as is known. So the costs of setups
+ * that are not in use become known, too.
  */
 void el_choose_trial(const el_choose_for_t *body, el_choice_t *choice);
 

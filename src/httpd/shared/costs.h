@@ -4,8 +4,8 @@
  * codings are served from. Any thread.
  *
  * A dictionary-compressed body costs what its coding costs without a dictionary, times the part
- * that the dictionary leaves: what it left of late of this page, otherwise of all pages that it is
- * for, otherwise of pages in general. It is compared with what this page became of late without
+ * that the dictionary leaves: what it left of this page, otherwise of all pages that it is
+ * for, otherwise of pages in general. It is compared with what this page became without
  * one.
  */
 #ifndef ELASTIC_SHARED_COSTS_H
