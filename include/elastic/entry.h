@@ -162,7 +162,7 @@ typedef struct el_sketch {
     _Atomic uint32_t count[EL_SKETCH_ROWS][EL_SKETCH_COUNTS];
 } el_sketch_t;
 
-/* If a body comes from; by el_sketch_key(). */
+/* The host and path that a body comes from; by el_sketch_key(). */
 typedef struct {
     uint64_t host;
     uint64_t path; /* on that host */

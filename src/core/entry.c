@@ -8,7 +8,7 @@
 /* The beginning of an entry; the number is the layout's version. */
 static const uint8_t magic[8] = {'e', 'l', 'e', 'n', 't', 'r', 'y', 1};
 
-/* If the head has what; numbers are little endian. */
+/* The places of numbers in the head, little endian. */
 enum {
     AT_MAGIC = 0,
     AT_SUM = 8, /* of the name, and of all that follows */

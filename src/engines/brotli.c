@@ -161,7 +161,7 @@ static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
            && BrotliEncoderSetParameter(context->encoder, BROTLI_PARAM_SIZE_HINT, hint);
 }
 
-static el_step_t brotli_encode_(brotli_context_t *context, el_op_t op, el_span_t *span)
+static el_step_t brotli_run(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
     static const BrotliEncoderOperation operation[] = {
         [EL_RUN] = BROTLI_OPERATION_PROCESS,
@@ -198,7 +198,7 @@ static el_step_t brotli_encode_gathered(brotli_context_t *context, el_op_t op, e
 
     inner.in = context->gathered + context->taken;
     inner.in_nbytes = context->filled - context->taken;
-    result = brotli_encode_(context, op, &inner);
+    result = brotli_run(context, op, &inner);
     context->taken = context->filled - inner.in_nbytes;
     span->out = inner.out;
     span->out_nbytes_avail = inner.out_nbytes_avail;
@@ -217,7 +217,7 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
         return EL_STEP_MORE;
     }
     if (context->level > GATHER_QUALITY_MAX) {
-        return brotli_encode_(context, op, span);
+        return brotli_run(context, op, span);
     }
     if (!context->gathered) {
         context->gathered = el_memory_acquire(&base->account, GATHER_SIZE);
@@ -244,7 +244,7 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
 /* A whole body needs no gathering. */
 static el_step_t brotli_encode(el_context_t *base, el_span_t *span)
 {
-    return brotli_encode_((brotli_context_t *)base, EL_FINISH, span);
+    return brotli_run((brotli_context_t *)base, EL_FINISH, span);
 }
 
 static void brotli_free(el_context_t *base)
@@ -351,8 +351,7 @@ static bool brotli_dcb_prepare(el_dictionary_t *dictionary, const uint8_t *bytes
     if (!setjmp(prepared->escape)) {
         prepared->dictionary = BrotliEncoderPrepareDictionary(
             BROTLI_SHARED_DICTIONARY_RAW, nbytes, prepared->bytes, DCB_QUALITY_MIN,
-                                                              brotli_acquire_block,
-            brotli_release_block, prepared);
+            brotli_acquire_block, brotli_release_block, prepared);
     }
     if (!prepared->dictionary) {
         brotli_dcb_discard(dictionary);
@@ -401,14 +400,14 @@ const el_engine_t el_engine_dcb = {
 #endif
 
 /* The library's state is the whole of a decoding. */
-static el_decoding_t *brotli_unbrotli_open(el_account_t *account)
+static el_decoding_t *brotli_decoder_open(el_account_t *account)
 {
     /* Large windows, which RFC 7932 does not know, stay off: a body may ask for 16 MB at most. */
     return (el_decoding_t *)BrotliDecoderCreateInstance(el_memory_acquire, el_memory_release,
                                                         account);
 }
 
-static el_decode_t brotli_unbrotli_step(el_decoding_t *decoding, el_span_t *span)
+static el_decode_t brotli_decoder_step(el_decoding_t *decoding, el_span_t *span)
 {
     BrotliDecoderState *state = (BrotliDecoderState *)decoding;
     BrotliDecoderErrorCode code;
@@ -432,7 +431,7 @@ static el_decode_t brotli_unbrotli_step(el_decoding_t *decoding, el_span_t *span
     }
 }
 
-static void brotli_unbrotli_close(el_decoding_t *decoding)
+static void brotli_decoder_close(el_decoding_t *decoding)
 {
     BrotliDecoderDestroyInstance((BrotliDecoderState *)decoding);
 }
@@ -440,7 +439,7 @@ static void brotli_unbrotli_close(el_decoding_t *decoding)
 const el_decoder_t el_decoder_brotli = {
     .name = "brotli",
     .coding = EL_BR,
-    .open = brotli_unbrotli_open,
-    .step = brotli_unbrotli_step,
-    .close = brotli_unbrotli_close,
+    .open = brotli_decoder_open,
+    .step = brotli_decoder_step,
+    .close = brotli_decoder_close,
 };

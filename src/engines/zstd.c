@@ -72,7 +72,7 @@
 #define DCZ_BLOCK_FIRST ((uint64_t)8 * 1024)
 #define DCZ_AT_ONCE ((uint64_t)2 * 1448)
 
-/* If the blocks of a body end. */
+/* The ends of a body's blocks. */
 typedef struct {
     uint64_t size;    /* of the body; 0: does not count */
     uint64_t at_once; /* encoded bytes of a body that are worth no further block */

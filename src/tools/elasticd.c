@@ -494,7 +494,7 @@ static int elasticd_show(void)
     return verdict == EL_POSITION_GOOD ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* The position to begin with: if the one before has left off, if there was one. */
+/* The position to begin with: the last one of the elasticd before, if there was one. */
 static void elasticd_take_over(void)
 {
     el_position_t left = {0};
