@@ -120,14 +120,13 @@ bool el_store_has_room(void);
 bool el_store_note(const el_name_t *name);
 
 /*
- * idle.c, for ElasticIdle: cached encodings that are asked for often are encoded again at the highest level,
- * while CPU time is spare.
+ * idle.c, for ElasticIdle: cached encodings that are asked for often are encoded again at the
+ * highest level, while CPU time is spare.
  *
  * One thread of one process decodes and encodes. It has the CPU only while nobody else wants it
  * (host/process.h). It takes none of this module's locks that a request may wait for: the timer's
- * thread of that process reads the store for it, and writes the result. It does call malloc(),
- * where it has an arena of its own: on a full CPU, allocations of other threads took no longer with
- * it than without. The process exits without joining this thread.
+ * thread of that process reads the store for it, and writes the result. It does call malloc(), but
+ * has an arena of its own there. The process exits without joining this thread.
  */
 
 /* In post_config, after el_shared_open() and el_store_open(): has the timer improve, or not. */
