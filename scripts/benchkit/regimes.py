@@ -234,7 +234,7 @@ def results(rows):
     """(rows that are results, sentences on the others); BenchError where none has a time.
 
     What has no steady state in any round is overloaded, too: alone, a page takes more CPU than in
-    the closed loop.
+    the closed loop, which cannot say by how much then.
     """
     measured = [row for row in rows if "overload" not in row]
     good, said = rounds.sent(measured)

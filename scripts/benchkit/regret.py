@@ -113,8 +113,9 @@ def worst(of):
 def served(regrets, leg):
     """In words: of how many regimes the leg has figures, and in how many it is overloaded."""
     count, found = len(regrets.of(leg)), regrets.overloads.get(leg, {})
-    return f"{count}" + (f"; {len(found)} overloaded, up to {number(max(found.values()))} times"
-                         if found else "")
+    most = max(found.values(), default=0)
+    return (f"{count}" + f"; {len(found)} overloaded" * bool(found)
+            + f", up to {number(most)} times" * (most > 1))
 
 
 def summary(rows, population, rate):
@@ -147,7 +148,8 @@ def by_regime(rows, population, rate, figure="time"):
         for regime in regimes:
             load = regrets.overloads.get(leg, {}).get(regime)
             middle = regrets.cell(regime, leg)[0]
-            cells.append(f"overloaded, {number(load)} ×" if load else two(middle))
+            cells.append(two(middle) if load is None else
+                         "overloaded" + f", {number(load)} ×" * (load > 1))
         of = regrets.of(leg)
         lines.append([leg, text(mean(of)), text(worst(of)[1]), *cells])
     return regimes, lines

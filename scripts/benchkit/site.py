@@ -151,10 +151,17 @@ BLOCK = 400  # visits that have each size exactly in its share, and the same pag
 
 
 def block(sizes=SIZES, work=WORK):
-    """The paths of a block's pages, the same for everything that is compared."""
-    source = random.Random(1)
-    return [f"/page.php?bytes={size * 1024}&work={work}&seed={source.randrange(SEEDS)}"
-            for size, share in sizes for _ in range(round(share * BLOCK))]
+    """The paths of a block's pages, the same for everything that is compared. The sizes alternate:
+    the clients of a closed loop ask for the first of them only, and those have each size in its
+    share.
+    """
+    source, placed = random.Random(1), []
+    for size, share in sizes:
+        count = round(share * BLOCK)
+        placed += [((place + 0.5) / count, f"/page.php?bytes={size * 1024}&work={work}"
+                                           f"&seed={source.randrange(SEEDS)}")
+                   for place in range(count)]
+    return [path for _, path in sorted(placed)]
 
 
 def visits(times, seed, paths, tries=(1,)):
