@@ -42,21 +42,26 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("protocol", names or [_NOWHERE])
 
 
+@functools.cache
+def _left_out():
+    """The markers whose tests cannot run here."""
+    possible = {"dcb": env.HAS_DCB, "debian": env.IS_DEBIAN, "root": env.IS_ROOT,
+                "network": elsewhere.possible(), "unsanitized": not env.PRELOAD,
+                "buckets": faults.reach_apr_util()}
+    return [name for name, here in possible.items() if not here]
+
+
+def pytest_terminal_summary(terminalreporter):
+    names = [*_left_out(), *(f"package {name}" for name in sorted(env.LACKING))]
+    if names:
+        terminalreporter.line(f"left out here, by their markers: {', '.join(names)}")
+
+
 def pytest_collection_modifyitems(config, items):
     def runs(item):
-        if item.get_closest_marker("dcb") and not env.HAS_DCB:
-            return False
-        if item.get_closest_marker("debian") and not env.IS_DEBIAN:
+        if any(map(item.get_closest_marker, _left_out())):
             return False
         if any(marker.args[0] in env.LACKING for marker in item.iter_markers("package")):
-            return False
-        if item.get_closest_marker("root") and not env.IS_ROOT:
-            return False
-        if item.get_closest_marker("network") and not elsewhere.possible():
-            return False
-        if item.get_closest_marker("unsanitized") and env.PRELOAD:
-            return False
-        if item.get_closest_marker("buckets") and not faults.reach_apr_util():
             return False
         return getattr(item, "callspec", None) is None or \
             item.callspec.params.get("protocol") != _NOWHERE
@@ -146,12 +151,13 @@ def httpd(_checked_logs):
 def httpd_shared():
     made = []
     yield _factory(made)
-    for server in made:
+    complaints = []
+    for server in made:  # each of them, before any may fail the test
         server.stop()
-        lines = server.complaints()
+        complaints += [f"{server.root}: {line}" for line in server.complaints()]
         _servers[:] = [other for other in _servers if other is not server]
         server.remove()
-        assert not lines, f"unexpected lines at the end of {server.root}:\n" + "\n".join(lines)
+    assert not complaints, "unexpected lines at the end:\n" + "\n".join(complaints)
 
 
 @pytest.fixture

@@ -106,13 +106,32 @@ static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *
     return step == EL_STEP_OK ? 2 * NBYTES - span.out_nbytes_avail : 0;
 }
 
+/*
+ * After a failure: another body, with the context that it left, in one call and as a stream. Noise
+ * is not in text, so that a single byte of the body before shows.
+ */
+static void assert_next(const el_plan_t *plan, size_t nbytes, long at)
+{
+    body_fill(BODY_NOISE, body, nbytes);
+    for (int whole = 0; whole < 2; whole++) {
+        if (whole || plan->engine->step) {
+            size_t made = encode(plan, nbytes, whole, encoded);
+
+            ck_assert_msg(made > 0, "%s %d, after call %ld", plan->engine->name,
+                          plan->setup.level, at);
+            assert_back(plan, nbytes, made, "after a call that failed");
+        }
+    }
+    body_fill(BODY_TEXT, body, nbytes);
+}
+
 /* Fails one call after the other, until a body needs no more of them. */
 static void fail_at_each(const el_plan_t *plan, size_t nbytes, bool whole)
 {
     failures = 1;
     for (long at = 1; failures > 0; at++) {
         long before;
-        size_t made, again;
+        size_t made;
 
         el_pool_drain();
         before = blocks;
@@ -120,16 +139,15 @@ static void fail_at_each(const el_plan_t *plan, size_t nbytes, bool whole)
         fail_at = at;
         made = encode(plan, nbytes, whole, encoded);
         fail_at = 0;
-        /* What failed once works again, with the context that it left. */
-        again = encode(plan, nbytes, whole, back);
-        el_pool_drain();
-        ck_assert_msg(blocks == before, "%s %d, call %ld: %ld blocks lost", plan->engine->name,
-                      plan->setup.level, at, blocks - before);
-        ck_assert_msg(again > 0 && (made > 0 || failures > 0), "%s %d, call %ld: %zu, %zu bytes",
-                      plan->engine->name, plan->setup.level, at, made, again);
+        ck_assert_msg(made > 0 || failures > 0, "%s %d, call %ld", plan->engine->name,
+                      plan->setup.level, at);
         if (made > 0) {
             assert_back(plan, nbytes, made, "though a call failed");
         }
+        assert_next(plan, nbytes, at);
+        el_pool_drain();
+        ck_assert_msg(blocks == before, "%s %d, call %ld: %ld blocks lost", plan->engine->name,
+                      plan->setup.level, at, blocks - before);
         ck_assert(failures > 0 || at > 1);
         ck_assert_int_lt(at, 1000);
     }

@@ -392,8 +392,8 @@ def _curl(url, method, host, ae, headers, body, timeout):
 def _ask_http2(url, method, host, ae, headers, body, timeout):
     """The same. On a busy machine mod_http2 ends one in some fifty streams of HEAD for a script
     with PROTOCOL_ERROR before it has sent anything, without this module as well: it is asked
-    again."""
-    for last in (False,) * 9 + (True,):
+    again, twice at most."""
+    for last in (False, False, True):
         try:
             return _curl(url, method, host, ae, headers, body, timeout)
         except Incomplete as error:
