@@ -31,6 +31,9 @@ SECTIONS = {
     "directory": "<Directory /nowhere>\n%s\n</Directory>\n",
 }
 
+# What a directive's section has behind its table.
+PARTS = ("What it is for", "When to change it", "Example", "Surprises", "See also")
+
 # Words that only this project's own sources use, or that the field has another word for:
 # precompressed file, effort, setup, cached, popular, repeated responses.
 PRIVATE = ("sibling", "ladder", "rung", "crowd", "kept", "stampede", "doorkeeper", "door", "seat",
@@ -66,6 +69,15 @@ def sections():
     for name, text in re.findall(r"(?ms)^## (\w+)\n(.*?)(?=^\n)", DIRECTIVES + "\n"):
         rows = re.findall(r"(?m)^\| (\w[\w, ]*) \| (.*?) \|$", text)
         found[name] = {row: value.replace("\\|", "|") for row, value in rows}
+    return found
+
+
+def labelled_parts():
+    """{directive: [(label, text) of each part of its section]}."""
+    found = {}
+    for name, text in re.findall(r"(?ms)^## (\w+)\n(.*?)(?=^## |\Z)", DIRECTIVES):
+        split = re.split(r"(?m)^\*\*([^*\n]+)\.\*\*", text)
+        found[name] = list(zip(split[1::2], split[2::2]))
     return found
 
 
@@ -106,6 +118,26 @@ def test_a_section_has_the_rows_of_httpds_own_manual_but_the_module():
         assert list(rows) == wanted, name
         assert rows["Syntax"].startswith(f"`{name} "), name
         assert rows["Default"].startswith(f"`{name} ") or "`" not in rows["Default"], name
+
+
+def test_a_section_has_its_labelled_parts_in_order():
+    """None is empty, the purpose is short, and the example has the directive."""
+    found = labelled_parts()
+    assert set(found) == set(sections()) and len(found) > 30
+    for name, parts in found.items():
+        assert tuple(label for label, _ in parts) == PARTS, name
+        assert all(re.search(r"\w", FENCE.sub("", text)) for _, text in parts), name
+        purpose = re.sub("`[^`]*`", "code", parts[0][1].strip().partition("\n\n")[0])
+        assert len(re.findall(r"\.(?=\s|$)", purpose)) in (1, 2), (name, purpose)
+        examples = re.findall(r"(?ms)^```apache\n(.*?)^```$", parts[2][1])
+        assert len(examples) == 1 and re.search(rf"(?m)^\s*{name} ", examples[0]), name
+
+
+def test_the_page_of_directives_leads_to_each():
+    """Its opening has a table by subject."""
+    opening = DIRECTIVES.partition("\n## Rules for all of them\n")[0]
+    for name in sections():
+        assert f"[{name}](#{name.lower()})" in opening, name
 
 
 def test_the_defaults_are_values_that_the_directives_take(httpd):
