@@ -36,7 +36,7 @@ SECTIONS = {
 PRIVATE = ("sibling", "ladder", "rung", "crowd", "kept", "stampede", "doorkeeper", "door", "seat",
            "desk", "parcel", "hot", "unmade", "revisit", "come again", "comes again")
 # Programs whose help texts users read.
-PROGRAMS = ("check", "compare", "dictionary", "mutants", "precompress", "run", "sizing", "why")
+PROGRAMS = ("check", "compare", "dictionary", "mutants", "precompress", "run", "why")
 MESSAGES = "\n## Messages\n"  # begin with names of directives
 WORDS_MOST = 35  # of a sentence
 COLUMNS = 100
@@ -240,17 +240,12 @@ def test_messages_and_help_texts_have_words_of_the_field(server):
 
 
 def test_the_types_that_are_compressed_by_default_are_listed():
-    """In the manual, and where elastic-sizing looks for pages."""
     source = (ROOT / "src" / "core" / "http.c").read_text()
     types = {"/".join(names) for names in re.findall(r'NAMES\("(.*?)", "(.*?)"\)', source)}
     text = DIRECTIVES.partition("\n## ElasticTypes\n")[2].partition("\n## ")[0]
     rows = re.findall(r"(?m)^\| ((?:`[^`]*/[^`]*`(?:, )?)+) \|", text)
     listed = [name for row in rows for name in re.findall("`(.*?)`", row)]
     assert len(listed) == len(types) and set(listed) == types
-    sized = (ROOT / "scripts" / "sizingkit" / "pages.py").read_text()
-    sized = set(re.findall('"(.*?)"', re.search(r"(?s)TYPES = \((.*?)\)", sized)[1]))
-    assert types - sized == {"application/manifest+json", "application/xhtml+xml"}  # by the suffix
-    assert sized <= types
 
 
 def test_each_message_is_explained():
