@@ -111,7 +111,7 @@ def test_all_documents_are_installed(installed):
 
 
 def test_scripts_are_installed_with_what_they_need(installed):
-    for name in ("elastic-dictionary", "elastic-precompress", "elastic-sizing", "elastic-why"):
+    for name in ("elastic-dictionary", "elastic-precompress", "elastic-why"):
         script = installed.found(name)
         assert script.parent.name == "bin"
         done = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=LIMIT,
@@ -125,8 +125,7 @@ def test_scripts_are_installed_with_what_they_need(installed):
 @pytest.mark.parametrize("name, page", [
     ("elastic.conf.5", "directives.md"), ("elasticd.8", "elasticd.md"),
     ("elastic-dictionary.1", "site-dictionary.md"),
-    ("elastic-precompress.1", "precompressed.md"), ("elastic-sizing.1", "sizing.md"),
-    ("elastic-why.1", "why.md")])
+    ("elastic-precompress.1", "precompressed.md"), ("elastic-why.1", "why.md")])
 def test_pages_of_the_manual_are_man_pages(installed, name, page):
     text = installed.found(name).read_text()
     assert installed.found(name).parent.name == f"man{name[-1]}"
