@@ -55,7 +55,7 @@ typedef struct el_state {
     _Atomic uint64_t samples;
     _Atomic uint64_t steps;       /* changes of the position by the controller */
     _Atomic uint32_t sampling_failed; /* 1 from a failed sample to the next good one */
-    _Atomic uint32_t source;
+    _Atomic uint32_t source;      /* an el_source_t */
     _Atomic uint64_t last_checksum;
     _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* an el_sample_t; see lockfree.h */
 } el_state_t;
