@@ -156,7 +156,7 @@ typedef struct el_sketch {
     _Atomic uint32_t count[EL_SKETCH_ROWS][EL_SKETCH_COUNTS];
 } el_sketch_t;
 
-/* Where a body comes from; see el_sketch_key(). */
+/* The source of a body; see el_sketch_key(). */
 typedef struct {
     uint64_t host;
     uint64_t path; /* hash of host and path */

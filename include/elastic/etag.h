@@ -68,7 +68,7 @@ el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base);
  */
 bool el_etag_is_made(const char *text, size_t len);
 
-/* Which tags count as made from an identity's tag. */
+/* Selects the tags that count as made from an identity's tag. */
 typedef struct {
     const el_accept_t *accept; /* suffixes of the codings that it accepts */
     bool decoded; /* of bodies that INFLATE decoded, "x-gunzip", with or without such a suffix */
