@@ -142,10 +142,7 @@ _Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_
 bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-/*
- * Raised when the meaning of a part changes. If a part grows, as by a new counter, the size
- * differs.
- */
+/* Raised when the meaning of a part changes. If a part grows, the size differs. */
 #define EL_BLOCK_VERSION 39
 
 typedef struct {

@@ -150,9 +150,7 @@ typedef struct el_position {
     bool locked;            /* the writer holds a lock on the file while it lives */
 } el_position_t;
 
-/*
- * X(identifier, text): states of a position file. A log line puts the file's name before the text.
- */
+/* X(identifier, text): states of a position file. Logs put the file's name before the text. */
 #define EL_POSITION_VERDICTS(X)                                                                    \
     X(GOOD, "has the position")                                                                    \
     X(SHORT, "is too short for a position file")                                                   \

@@ -97,10 +97,7 @@ uint32_t el_cost_age(const el_costs_t *costs, el_cost_key_t key, uint32_t now);
 /* Measured time divided by the tables' time, for the machine as a whole; 1: never measured. */
 double el_cost_slowness(const el_costs_t *costs, uint32_t now);
 
-/*
- * The largest el_cost_t.nsec with which a body of `nbytes` is encoded within `usec`; UINT32_MAX: no
- * limit.
- */
+/* The el_cost_t.nsec that encodes a body of `nbytes` within `usec`; UINT32_MAX: no limit. */
 uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes);
 
 #endif

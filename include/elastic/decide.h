@@ -128,10 +128,7 @@ bool el_decide_is_bypassed(const el_facts_t *facts);
  */
 #define EL_PACKET_MSS_MAX 9216
 
-/*
- * A TLS record around the response: 5 + 8 + 16 of TLS 1.2 with AES-GCM, the most that current
- * ciphers add.
- */
+/* A TLS record: 5 + 8 + 16 of TLS 1.2 with AES-GCM, the most that current ciphers add. */
 #define EL_PACKET_TLS_RECORD 29
 
 /* Two HTTP/2 frame headers: HEADERS and DATA (RFC 9113 §4.1). */

@@ -80,10 +80,7 @@ typedef struct {
 #define EL_DICTIONARY_TEXT_MOST                                                                    \
     (EL_ORIGIN_ROOM + EL_PATH_ROOM + EL_MATCH_ROOM + EL_DEST_ROOM + EL_ID_ROOM + 128)
 
-/*
- * Writes the entry as lines of text to `text`, which has EL_DICTIONARY_TEXT_MOST bytes. Returns the
- * length.
- */
+/* Writes the entry's text to `text`, of EL_DICTIONARY_TEXT_MOST bytes. Returns the length. */
 size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text);
 
 /*

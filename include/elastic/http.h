@@ -198,9 +198,7 @@ void el_structured_param_bare(el_structured_writer_t *writer, const char *key, c
 void el_structured_param_string(el_structured_writer_t *writer, const char *key,
                                 const char *value);
 
-/*
- * Adds a member whose value is an Inner List of Strings: the words of `words`, separated by spaces.
- */
+/* Adds a member whose value is an Inner List of Strings: the words in `words`. */
 void el_structured_add_words(el_structured_writer_t *writer, const char *key, const char *words);
 
 /* Cache-Control of a response (RFC 9111 §5.2.2): who may store it, and for how long. */

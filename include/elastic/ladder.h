@@ -85,16 +85,10 @@ const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, double pri
 double el_ladder_price(const el_rung_t *rungs, size_t count, unsigned position, unsigned top,
                        double slowness);
 
-/*
- * The inverse for the machine of the built-in costs: the position, 0 … top and fractional, with
- * `price`.
- */
+/* The inverse, by the built-in costs: the position, 0 … top and fractional, with `price`. */
 double el_ladder_position(double price, unsigned top);
 
-/*
- * The last setup, from `rungs` to `rung`, that costs at most `most` ns for each KB; otherwise the
- * first.
- */
+/* The last setup, from `rungs` to `rung`, that costs at most `most` ns a KB; or the first. */
 const el_rung_t *el_ladder_within(const el_rung_t *rungs, const el_rung_t *rung, uint32_t most);
 
 /* Seconds after which the measurements of a setup are outdated. */

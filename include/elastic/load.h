@@ -110,10 +110,7 @@ typedef struct {
  */
 el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t *facts);
 
-/*
- * Describes the choice in `text` of `size` bytes, cut if it does not fit: `cgroup (v2, limit of
- * 0.50 CPUs)`.
- */
+/* Describes the choice in `text`, cut to `size` bytes: `cgroup (v2, limit of 0.50 CPUs)`. */
 void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
                        size_t size);
 
@@ -188,9 +185,7 @@ bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, si
  */
 bool el_cgroup_usage(unsigned version, const char *text, size_t len, uint64_t *usec);
 
-/*
- * Parses a list of CPUs such as `0-3,8`, of cpuset.cpus.effective and others. False for other text.
- */
+/* Parses a list of CPUs such as `0-3,8` (cpuset.cpus.effective). False for other text. */
 bool el_cgroup_cpus(const char *text, size_t len, el_cpuset_t *cpus);
 
 #endif

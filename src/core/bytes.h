@@ -37,10 +37,7 @@ static inline uint64_t el_hash_add(uint64_t hash, uint64_t value)
     return (hash ^ value) * UINT64_C(1099511628211);
 }
 
-/*
- * Adds a word of which all bits matter: multiplication never moves high bits down, so the shift
- * does.
- */
+/* Adds a word whose high bits matter: multiplication never moves them down, the shift does. */
 static inline uint64_t el_hash_mix(uint64_t hash, uint64_t word)
 {
     hash = el_hash_add(hash, word);
@@ -74,10 +71,7 @@ static inline char el_text_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/*
- * Reads digits at `*at`, up to `end`, and advances `*at`. False if there are none, or the number is
- * too large.
- */
+/* Reads digits at `*at` and advances it, up to `end`. False if there are none, or too many. */
 static inline bool el_text_number(const char **at, const char *end, uint64_t *number)
 {
     const char *start = *at;

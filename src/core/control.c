@@ -91,10 +91,7 @@ bool el_control_upper(el_control_state_t state, uint32_t count)
 #define RECOVERY 1.25
 #define GAIN_LEAST (1. / 16)
 
-/*
- * System-B in incremental form: the position is its own integral, so that nothing winds up at a
- * bound.
- */
+/* System-B in incremental form: the position is its own integral. Nothing winds up at a bound. */
 static double control_mix(const el_control_config_t *config, double busy,
                           el_control_memory_t *memory, el_control_state_t state)
 {

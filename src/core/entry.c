@@ -233,10 +233,7 @@ void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
 /* Hashed bodies after which a host's new paths are judged by its other paths. */
 #define KNOWN_HOST 64
 
-/*
- * Sampling: one body in this many of a path that is not worth it, and of a new path whose host is
- * not.
- */
+/* Samples one body in this many: of a path not worth it; of a new path on such a host. */
 #define SAMPLE 16
 #define SAMPLE_NEW 4
 
@@ -502,10 +499,7 @@ static el_precompressed_fault_t entry_zstd_stop(const zstd_walk_t *walk)
     return walk->open ? GOOD : EL_PRECOMPRESSED_CODING;
 }
 
-/*
- * The header after the magic number (§3.1.1.1). A dictionary's id is a fault: browsers have no such
- * dictionary.
- */
+/* The header after the magic number (§3.1.1.1). Browsers have no dictionary for its id. */
 static el_precompressed_fault_t entry_zstd_head(zstd_walk_t *walk, bool *checksum)
 {
     static const uint8_t of_dictionary[] = {0, 1, 2, 4}, of_size[] = {0, 2, 4, 8};

@@ -368,10 +368,7 @@ static const uint8_t rows_of_type[] = {1, 36, 3, 4, 5, 6};
 const size_t el_mediatype_defaults_count =
     sizeof(el_mediatype_defaults) / sizeof(el_mediatype_defaults[0]);
 
-/*
- * Splits the two tokens around a slash at the beginning of `value`; ignores the rest. A NUL ends a
- * token.
- */
+/* Splits the two tokens around a slash at the beginning of `value`. A NUL ends a token. */
 static bool http_split(const char *value, el_mediatype_t *names)
 {
     names->type = value;
@@ -445,10 +442,7 @@ static bool http_has_type_of(const el_mediatype_t *pattern, const char *value)
     return !*type && *value == '/';
 }
 
-/*
- * Equals el_mediatype_read() and el_mediatype_match() with each default, but compares each type
- * once.
- */
+/* Reads and matches like the two functions above, but compares each type only once. */
 bool el_mediatype_is_default(const char *value)
 {
     const el_mediatype_t *pattern = el_mediatype_defaults;
@@ -481,10 +475,7 @@ typedef struct {
     const char *end;
 } text_t;
 
-/*
- * Finds the text between two `mark`s. Only spaces may surround them (§4.2), no tabs. False if there
- * is none.
- */
+/* Finds the text between two `mark`s. Only spaces, no tabs, may surround them (§4.2). */
 static bool http_find_item(const char *field, char mark, text_t *item)
 {
     item->at = field + strspn(field, " ");
@@ -674,10 +665,7 @@ typedef struct {
     size_t value_len;
 } directive_t;
 
-/*
- * Takes the next directive off the field, and any other text before the next comma. False at the
- * end.
- */
+/* Takes the next directive, and any other text before the next comma. False at the end. */
 static bool http_next_directive(const char **field, directive_t *directive)
 {
     const char *at = *field + strspn(*field, " \t,");

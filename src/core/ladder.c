@@ -119,10 +119,7 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
         if (left > 0 && rung.cost.size >= rungs[left - 1].cost.size) {
             continue;
         }
-        /*
-         * Prices must rise: if the next setup saves bytes at a lower price, the one before is never
-         * the best.
-         */
+        /* Prices must rise. If bytes get cheaper after a setup, it is never the best. */
         while (left > 1
                && ladder_price_between(&rungs[left - 2], &rungs[left - 1])
                       >= ladder_price_between(&rungs[left - 1], &rung)) {

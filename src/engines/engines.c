@@ -193,10 +193,7 @@ el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whol
                              : engines_plan_with(el_engine_for(coding), wanted, wanted->level);
 }
 
-/*
- * Decodes into `decoded`, which has room for body->length + 1. False unless exactly body->length
- * bytes come out.
- */
+/* Decodes into body->length + 1 bytes. False unless exactly body->length come out. */
 static bool engines_decode(const el_encoded_t *body, uint8_t *decoded)
 {
     const el_decoder_t *decoder = el_decoder_for(body->coding);
@@ -304,10 +301,7 @@ static void engines_discard_chain(el_dictionary_t *chain)
     }
 }
 
-/*
- * Makes room for `nbytes` and counts them as kept. False, and no change, if there is not enough
- * room.
- */
+/* Reserves `nbytes` in `kept`, and makes room. False, and no change, if it cannot. */
 static bool engines_reserve(size_t nbytes)
 {
     el_dictionary_t *gone = NULL;

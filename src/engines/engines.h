@@ -12,10 +12,7 @@ const el_engine_t *el_engine_at(size_t number);
 
 #define EL_ENGINE_NONE (-1)
 
-/*
- * The highest level of `coding`, which needs no dictionary, in this build, in users' numbers; or
- * EL_ENGINE_NONE.
- */
+/* The highest level of a coding without dictionary, in users' numbers; or EL_ENGINE_NONE. */
 int el_engine_top(el_coding_t coding);
 
 /* The expected cost of a plan for a body of its size_hint, from the built-in tables. */

@@ -12,10 +12,7 @@ extern const el_engine_t el_engine_brotli, el_engine_zstd;
 extern const el_engine_t el_engine_dcb, el_engine_dcz;
 extern const el_decoder_t el_decoder_zlib, el_decoder_brotli, el_decoder_zstd;
 
-/*
- * Costs of each engine by level, from its lowest on, and by size class. scripts/measure-setups
- * makes costs.c.
- */
+/* Costs by level, from the lowest, and size class. scripts/measure-setups makes costs.c. */
 extern const el_cost_t el_costs_zlib[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_isal[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_libdeflate[][EL_SIZE_CLASSES];

@@ -79,10 +79,7 @@ el_context_t *el_pool_acquire(const el_plan_t *plan);
 /* Takes over a context; NULL is allowed. */
 void el_pool_release(el_context_t *context);
 
-/*
- * A buffer of at least `nbytes`, uninitialized; `*room` is its size. NULL as above. The caller
- * releases it.
- */
+/* An uninitialized buffer of at least `nbytes`; `*room` is its size. NULL, owner: as above. */
 void *el_pool_buffer_acquire(size_t nbytes, size_t *room);
 
 /* Takes over a buffer; NULL is allowed. */
