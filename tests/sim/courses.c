@@ -3,9 +3,7 @@
 
 #include <math.h>
 
-/*
- * Longest run of intervals with a load above the threshold while the position is above the floor.
- */
+/* Longest run of intervals above the threshold while the position is above the floor. */
 static unsigned longest_above(plant_t *plant, const el_control_config_t *config,
                               double (*rate)(const plant_t *, unsigned), unsigned intervals)
 {

@@ -40,9 +40,7 @@ START_TEST(mix_settles_where_step_does)
 }
 END_TEST
 
-/*
- * If no setup's load is within the band, `step` alternates for ever, and `mix` rests between two.
- */
+/* If no setup fits the band, `step` alternates for ever, and `mix` rests between two. */
 START_TEST(mix_varies_less_than_step)
 {
     static const double noises[] = {0, 0.05};

@@ -14,9 +14,7 @@
 extern uint8_t body[MOST], encoded[ROOM], back[MOST + 1];
 extern uint8_t raw[MOST]; /* bytes of the next dictionary */
 
-/*
- * Fixtures. set_up removes limits and kept memory; tear_down checks that no dictionary is in use.
- */
+/* Fixtures: set_up removes limits and kept memory; tear_down finds no dictionary in use. */
 void encodings_set_up(void);
 void encodings_tear_down(void);
 

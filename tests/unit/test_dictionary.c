@@ -3,10 +3,7 @@
 
 CASE(dictionary);
 
-/*
- * For a dictionary at /dir/sub/dict. A fuzz target compares absolute patterns with a second
- * implementation.
- */
+/* For a dictionary at /dir/sub/dict. A fuzz target has a second matcher of absolute patterns. */
 static const struct {
     const char *pattern, *target;
     bool matches;

@@ -345,7 +345,7 @@ TEST(folder, what_is_too_large_is_refused)
     ck_assert_int_eq(mkdir(path, 0700), 0);
 }
 
-/* Whether the owner, the group and others may write. */
+/* Write permission of the owner, of the group and of others. */
 static const struct {
     mode_t mode;
     bool owner, group, all;

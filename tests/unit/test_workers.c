@@ -100,10 +100,7 @@ static void occupy(void)
     }
 }
 
-/*
- * The same with a call that is late. If the thread had not even begun it, tries again with more
- * time.
- */
+/* The same with a late call. Tries again with more time if the thread had not begun it. */
 static void hang(void)
 {
     int tries = 0;
