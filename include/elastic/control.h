@@ -46,7 +46,7 @@ typedef struct {
     unsigned position; /* 0 … top */
     unsigned top;      /* the top of the scale that `position` is on */
     bool bypass;       /* responses go out uncompressed */
-    uint16_t fraction; /* of the next position, in 1/65536; 0 at the top, and with `step` */
+    uint16_t fraction; /* of the next position, in 1/65536; 0 at the top */
 } el_control_state_t;
 
 /* One interval. 0 means unknown, except for `busy`. */
@@ -101,10 +101,10 @@ bool el_control_upper(el_control_state_t state, uint32_t count);
 
 /*
  * The state after an interval. Clamps `state` to `config` first. Bypass begins above config->bypass
- * when the position is at the floor. It ends below low + (high − low) / 2, so that it cannot end
- * and begin at the same load; while it lasts, the position stays.
+ * when the position is at the floor; while it lasts, the position stays. It ends when the load is
+ * below low + (high − low) / 2 and not above config->bypass.
  *
- * With a goal that sets a price, no threshold applies: the price goes to memory->price, and the
+ * With a goal that sets a price, no threshold applies: memory->price follows the load, and the
  * position only shows where the price lies on the scale of the built-in costs.
  */
 el_control_state_t el_control_next(const el_control_config_t *config,

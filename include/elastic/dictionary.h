@@ -149,8 +149,8 @@ bool el_dictionary_origin_secure(const char *origin);
 #define EL_RATIO_LEAST 1024
 
 /*
- * In shared memory; zeroed memory has no keys. Aligned, because every response with a dictionary at
- * hand writes here.
+ * In shared memory; zeroed memory has no keys. Alone in its cache lines, because every response
+ * whose client has a dictionary writes here.
  */
 typedef struct el_ratios {
     _Alignas(64) _Atomic uint64_t word[EL_RATIO_PLACES][EL_RATIO_WAYS];

@@ -363,7 +363,7 @@ static uint64_t entry_key_of(const el_popular_item_t *item)
     return key ? key : 1;
 }
 
-/* `asked` as of `era`; 0, taken by nobody, if its count has faded. */
+/* `asked` as of `era`; 0, not taken, if its count has faded. */
 static uint64_t entry_faded(uint64_t asked, uint64_t era)
 {
     uint64_t passed = era - (asked >> ERA_SHIFT);
@@ -417,7 +417,7 @@ void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint3
         entry_count(least, era, -1);
         return;
     }
-    /* If two writers meet here, key and words do not match: nobody takes the item, and it fades. */
+    /* If two writers meet here, key and words do not match: the item is not taken, and fades. */
     atomic_store_explicit(&least->asked, era << ERA_SHIFT | 1, memory_order_relaxed);
     atomic_store_explicit(&least->key, key, memory_order_relaxed);
     el_snapshot_write(least->words, &least->checksum, item, sizeof(*item));

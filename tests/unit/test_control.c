@@ -122,7 +122,7 @@ TEST(control, a_position_is_what_it_was_set_to)
 /* Shares of the requests, in 1/65536. */
 static const uint16_t fractions[] = {0, 1, 655, 13107, 21845, 32768, 43691, 60000, 65535};
 
-/* Of every `stride`th request from `first`, each prefix has its share of upper setups, within 4. */
+/* Each prefix of the requests (every `stride`th) has its share of upper setups, within 4. */
 static void assert_even(uint16_t fraction, uint32_t first, uint32_t stride)
 {
     el_control_state_t state = {3, TOP, false, fraction};

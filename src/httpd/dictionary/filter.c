@@ -193,7 +193,7 @@ static uint64_t filter_lifetime(const request_rec *r, el_cache_control_t control
     return expires > r->request_time ? (uint64_t)apr_time_sec(expires - r->request_time) : 0;
 }
 
-/* True if the body does not depend on the client's identity. */
+/* True if the body does not depend on who the client is. */
 static bool filter_is_for_anyone(request_rec *r, el_cache_control_t control)
 {
     if (r->user || el_response_sent_authorization(r) || control.only_mine
