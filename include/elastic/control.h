@@ -104,8 +104,8 @@ bool el_control_upper(el_control_state_t state, uint32_t count);
  * when the position is at the floor; while it lasts, the position stays. It ends when the load is
  * below low + (high − low) / 2 and not above config->bypass.
  *
- * With a goal that sets a price, no threshold applies: memory->price follows the load, and the
- * position only shows where the price lies on the scale of the built-in costs.
+ * With a goal that sets a price, `low` and `high` do not move the position: memory->price follows
+ * the load, and the position only shows where the price lies on the scale of the built-in costs.
  */
 el_control_state_t el_control_next(const el_control_config_t *config,
                                    const el_observation_t *observed,

@@ -32,7 +32,7 @@ typedef struct {
     const char *alias;     /* an older name in requests, or NULL (RFC 9110 §8.4.1.3) */
     const char *tag_suffix; /* appended inside the entity tag of a dynamic encoding */
 
-    el_coding_t base; /* the same library's coding without a dictionary */
+    el_coding_t base; /* its library's coding without a dictionary; may be this one */
 
     /* The rest is 0 for codings that need a dictionary. */
     const char *extension; /* of a precompressed file, with its dot */

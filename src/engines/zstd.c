@@ -11,8 +11,8 @@
 #include <zstd_errors.h>
 
 /*
- * The window of a body of up to 1 MB is its length. That is far below the 8 MB beyond which
- * browsers refuse a frame (RFC 9659 §3).
+ * The window covers a body of up to 1 MB. That is far below the 8 MB beyond which browsers refuse a
+ * frame (RFC 9659 §3).
  */
 #define WINDOW_BITS_MIN 10 /* RFC 8878 §3.1.1.1.2 */
 #define WINDOW_BITS_MAX 20

@@ -60,8 +60,8 @@ void el_lock_give(el_lock_t *lock);
 /*
  * Starts this process's idle thread, which calls `run` once for each el_idle_thread_wake(), with
  * all signals blocked. No one ends or joins it: everything that `run` uses must stay until the
- * process ends (el_code_keep()). False if the system has no such threads, with errno set. One
- * thread at a time calls these functions.
+ * process ends (el_code_keep()). False if the system has no such threads, with errno set. Call
+ * these functions from one thread only.
  */
 bool el_idle_thread_start(void (*run)(void));
 
