@@ -14,15 +14,15 @@
  * Counters of the status page, tallies of encoded bodies, counts of each virtual host, and the last
  * hour, in memory that all children share.
  *
- * They are kept in stripes, so that processes that count at the same time do not write to the same
- * cache line; `process`, the number of one, picks its stripe. Zeroed memory has counted nothing.
- * Lock-free; any process, any thread.
+ * Each process counts in its own stripe, chosen by `process`, a number of its own, so that
+ * processes rarely write to the same cache line. Zeroed memory has counted nothing. Lock-free; any
+ * process, any thread.
  */
 
-/* Processes that can count without sharing a cache line. A power of two. */
+/* Number of stripes, a power of two. */
 #define EL_COUNTER_STRIPES 32
 
-/* X(identifier, note, text for people): why a precompressed file was not sent. */
+/* X(identifier, note, text for people): reasons for not sending a precompressed file. */
 #define EL_PRECOMPRESSED_FAULTS(X)                                                                 \
     X(OUTDATED, "outdated", "older than its file")                                                 \
     X(IRREGULAR, "irregular", "not a regular file")                                                \
@@ -43,43 +43,43 @@ typedef enum {
     EL_PRECOMPRESSED_FAULTS_COUNT
 } el_precompressed_fault_t;
 
-/* For people; the precompressed file is its subject. */
+/* For people; the subject is the precompressed file. */
 extern const char *const el_precompressed_fault_texts[EL_PRECOMPRESSED_FAULTS_COUNT];
 
 /*
- * X(identifier): the counters, beside one for each fault of a precompressed file, each fate of a
- * dictionary and each reason. A row of src/httpd/status/status.c shows one.
+ * X(identifier): the counters. EL_COUNT_PRECOMPRESSED_FAULT, _DICTIONARY and _SKIPPED begin ranges
+ * of more. src/httpd/status/status.c has a row for each counter that the status page shows.
  */
 #define EL_COUNTERS(X)                                                                             \
-    X(COMPRESSED)      /* responses that went out encoded */                                       \
-    X(BYTES_IN)        /* of those, before */                                                      \
-    X(BYTES_OUT)       /* of those, after */                                                       \
-    X(SAMPLED_IN)      /* the same as BYTES_IN, of the responses whose CPU time was taken */       \
-    X(SAMPLED_NSEC)    /* and that CPU time */                                                     \
-    X(PRECOMPRESSED)   /* responses served from precompressed files */                             \
-    X(PROBES)          /* bodies of which the first piece was encoded to see whether it pays */    \
-    X(IMPROVED)        /* kept encodings that were made smaller while CPU time was spare */        \
-    X(IMPROVED_NSEC)   /* and the CPU time of that, of those that were not, too */                 \
-    X(IMPROVED_BYTES)  /* what responses with them had less */                                     \
-    X(CACHE_HITS)      /* responses that went out with an encoding that was kept */                \
-    X(CACHE_MISSES)    /* bodies that were looked for, and no encoding found that was as good */   \
-    X(CACHE_STORED)    /* encodings that the store took */                                         \
-    X(CACHE_FAULTS)    /* what went wrong with the store */                                        \
-    X(CACHE_BUSY)      /* times that others used the store for too long to wait for it */          \
+    X(COMPRESSED)      /* responses sent encoded */                                                \
+    X(BYTES_IN)        /* of those, before encoding */                                             \
+    X(BYTES_OUT)       /* of those, after encoding */                                              \
+    X(SAMPLED_IN)      /* BYTES_IN of the responses whose CPU time was sampled */                  \
+    X(SAMPLED_NSEC)    /* the sampled CPU time */                                                  \
+    X(PRECOMPRESSED)   /* responses sent from precompressed files */                               \
+    X(PROBES)          /* bodies whose first piece was encoded to see whether it pays */           \
+    X(IMPROVED)        /* cached encodings that the idle thread made smaller */                    \
+    X(IMPROVED_NSEC)   /* its CPU time, that of failed attempts included */                        \
+    X(IMPROVED_BYTES)  /* bytes saved by responses sent from improved encodings */                 \
+    X(CACHE_HITS)      /* responses sent from the cache */                                         \
+    X(CACHE_MISSES)    /* look-ups without a good enough encoding */                               \
+    X(CACHE_STORED)    /* encodings that the store accepted */                                     \
+    X(CACHE_FAULTS)    /* errors of the store */                                                   \
+    X(CACHE_BUSY)      /* times that the store was in use for too long to wait */                  \
     X(DICTIONARIES)    /* responses that became dictionaries */                                    \
-    X(DICTIONARY_FAULTS) /* what went wrong with the folder of dictionaries */                     \
-    X(DIFFERENCES)     /* responses that went out as what differs from a dictionary */             \
+    X(DICTIONARY_FAULTS) /* errors of the folder of dictionaries */                                \
+    X(DIFFERENCES)     /* responses sent dictionary-compressed */                                  \
     X(DIFFERENCES_IN)  /* bytes of those, before */                                                \
-    X(DIFFERENCES_OUT) /* of those, after */
+    X(DIFFERENCES_OUT) /* bytes of those, after */
 
 typedef enum {
 #define X(id) EL_COUNT_##id,
     EL_COUNTERS(X)
 #undef X
     EL_COUNT_PRECOMPRESSED_FAULT, /* files that were not sent; add the el_precompressed_fault_t */
-    /* requests that named a dictionary, by what became of it; add the el_dictionary_reason_t */
+    /* requests that named a dictionary; add the el_dictionary_reason_t */
     EL_COUNT_DICTIONARY = EL_COUNT_PRECOMPRESSED_FAULT + EL_PRECOMPRESSED_FAULTS_COUNT,
-    /* responses that were not compressed, by reason; add the el_reason_t */
+    /* responses that were not compressed; add the el_reason_t */
     EL_COUNT_SKIPPED = EL_COUNT_DICTIONARY + EL_DICTIONARY_REASON_COUNT,
     EL_COUNT_TOTAL = EL_COUNT_SKIPPED + EL_REASON_COUNT
 } el_counter_t;
@@ -89,40 +89,37 @@ typedef struct {
 } el_stripe_t;
 
 typedef struct el_counters {
-    _Atomic uint64_t started; /* µs of the monotonic clock, when counting began */
-    _Atomic uint64_t cpu_usec; /* the highest that el_counters_cpu_usec() has returned */
+    _Atomic uint64_t started; /* start of counting, µs of the monotonic clock */
+    _Atomic uint64_t cpu_usec; /* the highest value el_counters_cpu_usec() has returned */
     el_stripe_t stripe[EL_COUNTER_STRIPES];
 } el_counters_t;
 
-/* Counters order nothing, so they need no barriers. */
+/* Relaxed: counters order no other memory. */
 static inline void el_count_add(_Atomic uint64_t *counter, uint64_t value)
 {
     atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
 }
 
-/* Adds to a counter. */
 static inline void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
                                    uint64_t value)
 {
     el_count_add(&counters->stripe[process % EL_COUNTER_STRIPES].count[counter], value);
 }
 
-/* The sum of a counter over all stripes. */
 uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
 
 /*
- * CPU time of all encoding, µs: that of the sampled responses, scaled by their bytes to all.
- * Programs take it for a counter, so it never falls: if the estimate does, it is what it was
- * before.
+ * CPU time of all encoding in µs: the sampled CPU time, scaled from the sampled bytes to all bytes.
+ * Never falls, because monitoring treats it as a counter: the highest estimate so far is returned.
  */
 uint64_t el_counters_cpu_usec(el_counters_t *counters);
 
 /*
- * Tallies of encoded bodies for monitoring: by coding and maker, their number and bytes; by coding
- * alone, histograms of time and size in classes that never change. They only grow.
+ * Tallies of encoded bodies for monitoring. Each series of coding and maker has a number and bytes;
+ * each coding has histograms of time and size with fixed classes. They only grow.
  */
 
-/* X(identifier, coding, who made it, whether that was by encoding the body): the series. */
+/* X(identifier, coding, maker, true if the maker encodes bodies as they are requested) */
 #define EL_TALLY_SERIES(X)                                                                         \
     X(ZLIB, EL_GZIP, "zlib", true)                                                                 \
     X(ISAL, EL_GZIP, "isal", true)                                                                 \
@@ -151,20 +148,20 @@ typedef struct {
     bool encoded;
 } el_tally_series_info_t;
 
-/* Of each series: responses, and the bytes of their bodies before and after. */
+/* Responses, and the bytes of their bodies before and after. */
 typedef enum { EL_TALLY_RESPONSES, EL_TALLY_IN, EL_TALLY_OUT, EL_TALLY_COUNTS } el_tally_count_t;
 
 /* The histograms of each coding. */
 typedef enum {
-    EL_TALLY_TIME, /* ns elapsed in the encoder; of bodies that were encoded */
-    EL_TALLY_SIZE, /* bytes before */
+    EL_TALLY_TIME, /* ns elapsed in the encoder; only bodies encoded for their response */
+    EL_TALLY_SIZE, /* bytes before encoding */
     EL_TALLY_KINDS
 } el_tally_kind_t;
 
-/* The classes of each kind that have an upper bound; one more has what is above them. */
+/* Classes of each kind that have an upper bound; one more class is unbounded. */
 #define EL_TALLY_BOUNDS 12
 
-/* A class: what is `most` or less, and that as a number of seconds or bytes. */
+/* A class: its inclusive upper bound, and the bound as text in seconds or bytes. */
 typedef struct {
     uint64_t most;
     const char *text;
@@ -180,65 +177,63 @@ typedef struct el_tally {
     el_tally_stripe_t stripe[EL_COUNTER_STRIPES];
 } el_tally_t;
 
-/* A body: bytes before and after, and the time that it took. */
+/* A body: bytes before and after, and ns elapsed in the encoder. */
 typedef struct {
     uint64_t in;
     uint64_t out;
     uint64_t nsec;
 } el_tally_body_t;
 
-/* One kind of one coding: how many are in each class, the last one without a bound, and the sum. */
+/* A histogram: the count of each class, the unbounded one last, and the sum of all values. */
 typedef struct {
     uint64_t count[EL_TALLY_BOUNDS + 1];
     uint64_t sum;
 } el_tally_total_t;
 
-/* Of each series. */
 extern const el_tally_series_info_t el_tally_info[EL_TALLY_SERIES_COUNT];
 
-/* The series of `coding` by `engine`, or EL_TALLY_SERIES_COUNT if there is none. */
+/* The series of `coding` by `engine`; EL_TALLY_SERIES_COUNT: none. */
 el_tally_series_t el_tally_find(el_coding_t coding, const char *engine);
 
-/* The EL_TALLY_BOUNDS upper bounds of a kind, the lowest first. */
+/* The upper bounds of each kind, the lowest first. */
 extern const el_tally_bound_t el_tally_bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS];
 
-/* How many of the unit in which a kind is counted are one second or byte. */
+/* Units of each kind in one second or byte. */
 extern const double el_tally_scale[EL_TALLY_KINDS];
 
-/* Counts `body`. */
 void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
                   const el_tally_body_t *body);
 
-/* Responses whose body was encoded for them, without those from the cache or a file. */
+/* Responses whose body was encoded for them, not taken from the cache or a file. */
 uint64_t el_tally_encoded(const el_tally_t *tally);
 
-/* The sums over all stripes. */
+/* Sums over all stripes. */
 uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tally_count_t which);
 void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t kind,
                    el_tally_total_t *total);
 
 /*
- * Counts of each virtual host that has a slot; the others share one more. The memory is of a fixed
- * size, however many hosts a configuration has. A slot belongs to the hash of a name, so that a
- * host keeps its counts over a graceful restart.
+ * Counts of each virtual host that has a slot; all others share one more slot. The memory is fixed,
+ * however many hosts are configured. A slot belongs to the hash of a name, so that a host keeps its
+ * counts over a graceful restart.
  */
 
 /*
- * Places, and how many of them are used unless the configuration says otherwise: a label of metrics
- * has few values, because each is a series that monitoring keeps.
+ * Slots, and the number used by default. It is low because monitoring stores each label value as a
+ * series of its own.
  */
 #define EL_VHOSTS 64
 #define EL_VHOSTS_DEFAULT 16
 
-/* The slot of all others. */
+/* The slot that the other hosts share. */
 #define EL_VHOST_OTHER EL_VHOSTS
 
 typedef enum {
     EL_VHOST_COMPRESSED,    /* responses */
     EL_VHOST_UNCOMPRESSED,  /* responses */
     EL_VHOST_PRECOMPRESSED, /* responses from precompressed files */
-    EL_VHOST_BYTES_IN,      /* of the compressed ones, before */
-    EL_VHOST_BYTES_OUT,     /* of those, after */
+    EL_VHOST_BYTES_IN,      /* of compressed responses, before */
+    EL_VHOST_BYTES_OUT,     /* of compressed responses, after */
     EL_VHOST_COUNTS
 } el_vhost_count_t;
 
@@ -247,69 +242,67 @@ typedef struct {
 } el_vhosts_stripe_t;
 
 typedef struct el_vhosts {
-    _Atomic uint64_t name[EL_VHOSTS]; /* whose slot it is, a hash; 0: nobody's */
+    _Atomic uint64_t name[EL_VHOSTS]; /* hash of the slot's owner; 0: free */
     el_vhosts_stripe_t stripe[EL_COUNTER_STRIPES];
 } el_vhosts_t;
 
-/* The hash of a host's name, whatever the case of its letters; never 0. */
+/* The hash of a host's name, in any case of letters; never 0. */
 uint64_t el_vhosts_hash(const char *name);
 
 /*
- * Gives each of the `count` different names, at most EL_VHOSTS, a slot: the one that it has had, a
- * free one, or that of a name that is not among them, whose counts are forgotten. One process at a
+ * Gives each of the `count` different names, at most EL_VHOSTS, a slot: its own from before, a free
+ * one, or one of a name that is not among them, whose counts are then cleared. One process at a
  * time.
  */
 void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots);
 
-/* Adds to a count of a slot. */
 static inline void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned slot,
                                  el_vhost_count_t count, uint64_t value)
 {
     el_count_add(&vhosts->stripe[process % EL_COUNTER_STRIPES].count[slot][count], value);
 }
 
-/* The sum of a count over all stripes. */
 uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count);
 
 /*
- * The load and the position of the last hour by minutes, and the counts before today, for the
- * status page. The process that samples adds; two that meet lose a part of a minute.
+ * Load and position of the last hour by minute, and the totals before today, for the status page.
+ * The sampling process writes; if two overlap, a part of a minute is lost.
  */
 
 #define EL_HISTORY_MINUTES 60
 
-/* The sums of a minute's samples, in millionths. */
+/* Sums of one minute's samples, in millionths. */
 typedef struct {
-    _Atomic uint64_t minute; /* which one, of any clock; 0: none */
+    _Atomic uint64_t minute; /* number of the minute, by any clock; 0: none */
     _Atomic uint64_t samples;
     _Atomic uint64_t load;
     _Atomic uint64_t position;
 } el_history_minute_t;
 
-/* Sums from a start on: time, bytes before and after encoding, CPU time; times in µs. */
+/* Totals since the start: time, bytes before and after encoding, CPU time. Times are in µs. */
 enum { EL_PAST_TIME, EL_PAST_IN, EL_PAST_OUT, EL_PAST_CPU, EL_PAST_COUNTS };
 
 typedef struct {
     el_history_minute_t minute[EL_HISTORY_MINUTES];
-    _Atomic uint64_t day;                    /* the last one that began; 0: none */
-    _Atomic uint64_t before[EL_PAST_COUNTS]; /* from the start until then */
+    _Atomic uint64_t day;                    /* the current day; 0: none yet */
+    _Atomic uint64_t before[EL_PAST_COUNTS]; /* totals before `day` */
 } el_history_t;
 
-/* A sample: shares of 0 … 1. */
+/* A sample; both are shares of 0 … 1. */
 typedef struct {
     double load;
     double position;
 } el_history_point_t;
 
-/* Adds a sample in `minute`, above 0. */
+/* Adds a sample to `minute`, above 0. */
 void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point);
 
-/* The means of `minute`. False if there was no sample in it, or it is too long ago. */
+/* The means of `minute`. False if it has no sample, or is too long ago. */
 bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point);
 
 /*
- * Begins `day`, above 0, unless it has begun; `counts` are of the day that ends. The first day has
- * what was counted from the start on.
+ * Begins `day`, above 0, unless it has begun, and adds `counts`, those of the day that ends, to the
+ * totals. The first day adds nothing: it counts from the start.
  */
 void el_history_begin(el_history_t *history, uint64_t day, const uint64_t counts[EL_PAST_COUNTS]);
 

@@ -1,11 +1,10 @@
 /*
- * The price of a byte: how much CPU time a response may take for each byte that it saves.
+ * The price of a byte: the CPU time that a response may take for each byte it saves.
  *
- * The goal says what effort is spent for, and all but that of the CPU's thresholds say what a saved
- * byte is worth: its time on the client's wire, or its cost. CPU time costs more than itself where
- * requests wait for it: in a queue, the time that one response takes delays those behind it as
- * well. So the price is the worth, divided by the delay that a unit of CPU time makes at the load
- * of now.
+ * Every goal but EL_GOAL_CPU gives a saved byte a worth: its time on the client's connection, or
+ * the cost of sending it. In a queue, the CPU time of one response also delays the responses behind
+ * it. So the price is the worth divided by the delay that a unit of CPU time causes at the current
+ * load.
  *
  * Pure; any thread.
  */
@@ -16,70 +15,69 @@
 #include <stddef.h>
 
 typedef enum {
-    EL_GOAL_CPU,  /* the busy share between its thresholds */
-    EL_GOAL_TIME, /* pages come soonest: CPU time and time on the wire together */
-    EL_GOAL_COST  /* CPU and egress together cost the least */
+    EL_GOAL_CPU,  /* keep the busy share between its thresholds */
+    EL_GOAL_TIME, /* pages arrive soonest: CPU time plus transfer time */
+    EL_GOAL_COST  /* the least cost of CPU and egress together */
 } el_goal_kind_t;
 
 typedef struct {
     el_goal_kind_t kind;
-    double rate;            /* time: of the clients' wire, bits a second, above 0 */
-    bool by_connection;     /* time: each connection's own rate counts where it is known, … */
+    double rate;            /* time: of the clients' connections, bits a second, above 0 */
+    bool by_connection;     /* time: use each connection's own rate if it is known, … */
     double least, most;     /* … within these bounds */
-    double per_core_hour;   /* cost: the price of a core for an hour, 0 or more */
-    double per_gbyte;       /* cost: the price of 10^9 bytes sent, in the same money */
+    double per_core_hour;   /* cost: price of a core for an hour, 0 or more */
+    double per_gbyte;       /* cost: price of 10^9 bytes sent, in the same currency */
 } el_goal_t;
 
 /*
- * Reads `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s) or `cost PRICE/h
- * PRICE/GB` from the `len` bytes at `text`; words are separated by blanks, letters may be of either
- * case. False where it is none of them, or a number is not above 0 (a price may be 0, but not
- * both); `goal` is then untouched.
+ * Parses `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s) or `cost PRICE/h
+ * PRICE/GB` from the `len` bytes at `text`; words are separated by blanks, in any case of letters.
+ * False, and `goal` unchanged, for other text or a rate of 0. One of the two prices may be 0.
  */
 bool el_goal_parse(const char *text, size_t len, el_goal_t *goal);
 
 /*
- * The rate of the wire behind a connection that took `measured` bits a second: within the goal's
- * bounds. Where the application had no more to send (`limited`), the wire may be faster, and the
- * figure only counts where it is above goal->rate.
+ * The rate to assume for a connection that took `measured` bits a second, within the goal's bounds.
+ * If the application had no more to send (`limited`), the connection may be faster: then the result
+ * is goal->rate at least.
  */
 double el_goal_rate(const el_goal_t *goal, double measured, bool limited);
 
 /*
- * What a saved byte is worth, in nanoseconds of CPU time that nobody waits for, by a goal that sets
- * a price: its time on the wire, or what sending it costs by what CPU time costs.
+ * The worth of a saved byte in ns of CPU time on an idle machine: its time on the connection, or
+ * the cost of sending it divided by the cost of CPU time. 0 for EL_GOAL_CPU.
  */
 double el_goal_worth(const el_goal_t *goal);
 
 /*
- * By how much the mean response becomes slower where each takes a unit of CPU time more, that unit
- * included: the derivative, by the service time, of the mean time in a queue M/M/c (Erlang's C
- * formula). 1 without load; 1 / (1 - load)^2 for one CPU. `load` is 0 … 1; `cpus` are those that it
- * is a share of, and may be a fraction: below 1 it counts as one CPU.
+ * The increase of the mean response time if each response takes one unit of CPU time more, that
+ * unit included: the derivative, by the service time, of the mean time in a queue M/M/c (Erlang's C
+ * formula). 1 without load; 1 / (1 - load)^2 for one CPU. `load` is 0 … 1 of `cpus`, which may be a
+ * fraction; below 1 it counts as 1.
  */
 double el_price_delay(double load, double cpus);
 
-/* What the delay is made of: a load that is followed through noise; zeros at the beginning. */
+/* The smoothed load and its delay; zeroed at the beginning. */
 typedef struct {
-    double load;      /* that is gone by, 0 … 1 */
-    double deviation; /* of the samples from it, their mean */
-    double off;       /* how far the last one was, 1: beyond noise; below 0: below the load */
-    double delay;     /* el_price_delay() for it, as of the last time that it changed by much */
-    double samples;   /* that the load is the mean of; those before a jump count as a few */
+    double load;      /* smoothed, 0 … 1 */
+    double deviation; /* mean distance of the samples from it */
+    double off;       /* distance of the last sample; 1: beyond noise; below 0: below the load */
+    double delay;     /* el_price_delay(), updated only if it changes by much */
+    double samples;   /* averaged in the load; a jump reduces them */
 } el_price_memory_t;
 
 /*
- * Takes a sample of the load (`busy`, 0 … 1) of the last `seconds`, and returns memory->delay,
- * which is 1 or more. Samples that are as far from the load as others were move it slowly; two that
- * are further, or of a full CPU, and one that is much further, at once. The delay stays until it
- * would be 1.5 times as large or as small: neither noise nor the effort that follows from it make
- * it go back and forth.
+ * Adds a sample of the load (`busy`, 0 … 1) over the last `seconds`, and returns memory->delay, 1
+ * or more. Samples within the usual distance move the load slowly. Two in a row that are further
+ * off or at a full CPU, or one much further off, move it at once. The delay changes only by a
+ * factor of 1.5 or more, so that neither noise nor the resulting effort make it oscillate.
  */
 double el_price_follow(el_price_memory_t *memory, double busy, double cpus, double seconds);
 
 /*
- * So many responses begun within a slot are a surge, which is not waited out until the next sample:
- * more than chance, twice the `mean`, half of what fills the CPUs if `mean` made them `busy`.
+ * The number of responses begun within a slot that counts as a surge, so that the next sample is
+ * brought forward: above chance, twice the `mean` number, and half of what fills the CPUs if `mean`
+ * keeps them `busy`.
  */
 double el_price_surge(double mean, double busy);
 

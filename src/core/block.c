@@ -4,26 +4,25 @@
 #include <string.h>
 
 /*
- * The position's word has a packed state below, and in the bits above it how often it was set: so
- * an exchange fails where somebody else has set it in between, be it to the same position. A child
- * would have to sleep for exactly 32768 samples to be mistaken.
+ * The position's word is a packed state, and above it the number of writes. So an exchange fails if
+ * another process has written in between, even the same position. The number wraps after 32768
+ * writes: a child would have to sleep for exactly that many samples.
  */
-/* `control` as a word that replaces `word`. */
 static uint64_t block_next_word(uint64_t word, el_control_state_t control)
 {
     return ((word >> EL_CONTROL_BITS) + 1) << EL_CONTROL_BITS | el_control_pack(control);
 }
 
-/* Of time, µs: responses that begin are counted for so long. */
+/* Length in µs of the slots in which arrivals are counted. */
 #define SLOT UINT64_C(100000)
 
-/* An arrivals word: the slot's number, and below it what is counted. */
+/* An arrivals word: the slot's number, and in the low bits the count. */
 #define ARRIVAL_BITS 20
 #define ARRIVAL_MASK ((UINT64_C(1) << ARRIVAL_BITS) - 1)
 
 /*
- * The first sample of a surge also has the time before it. So many follow it at the distance of a
- * slot: a single one that is far off may be noise.
+ * Samples that follow the first one of a surge after a slot each: the first sample also covers the
+ * time before the surge, and a single sample may be noise.
  */
 #define SOON 4
 
@@ -39,7 +38,7 @@ uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, ui
     uint64_t due = atomic_load(&state->next_sample);
     uint64_t next, word;
 
-    /* Always another value than before, so that the claims of the old generation run out. */
+    /* Always a new value, so that the claims of the old generation become invalid. */
     do {
         next = due == 0 || due > now + interval ? now + interval : due - 1;
     } while (!atomic_compare_exchange_weak(&state->next_sample, &due, next));
@@ -58,7 +57,7 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
     uint64_t due = atomic_load(&state->next_sample);
     uint32_t soon = atomic_load(&state->soon);
 
-    /* Read after `due`: an adoption in between has changed next_sample, and the swap fails. */
+    /* Read after `due`: an adoption in between changes next_sample, and the exchange fails. */
     if (atomic_load(&state->generation) != generation || now < due) {
         return false;
     }
@@ -94,9 +93,9 @@ bool el_state_arrival(el_state_t *state, uint64_t now)
 }
 
 /*
- * The position's word that a sample begins with; false if the claim has run out. In this order:
- * what ends the claim after the look at next_sample also sets the position, or begins with the
- * position that this sample leaves.
+ * Reads the word of the position that a sample begins with. False if the claim is no longer valid.
+ * The position is read first: if the claim ends after the second read, its successor writes the
+ * position, and block_move() fails, or starts from the position of this sample.
  */
 static bool block_begin(const el_state_t *state, uint64_t claim, uint64_t *word)
 {
@@ -104,7 +103,7 @@ static bool block_begin(const el_state_t *state, uint64_t claim, uint64_t *word)
     return atomic_load(&state->next_sample) == claim;
 }
 
-/* False, and nothing is changed, where somebody else has set the position since block_begin(). */
+/* False, and no change, if another process wrote the position since block_begin(). */
 static bool block_move(el_state_t *state, uint64_t word, el_control_state_t next)
 {
     el_control_state_t current = el_control_unpack(word);
@@ -119,8 +118,8 @@ static bool block_move(el_state_t *state, uint64_t word, el_control_state_t next
 }
 
 /*
- * The load since `last`, without what improving kept encodings took, which gives way to everything
- * else: it is no reason to compress less. False if it is not determined.
+ * The load since `last`, without the CPU time of improving cached encodings: that runs at idle
+ * priority and is no reason to compress less. False if it is not determined.
  */
 static bool block_read_busy(const el_sample_t *last, uint64_t improved_nsec,
                             const el_state_inputs_t *inputs, double *busy)
@@ -149,7 +148,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     if (!block_begin(state, claim, &word)) {
         return false;
     }
-    /* Zeros, which determine nothing, if there is none. */
+    /* Zeros, which determine no load, if there is no last sample. */
     el_snapshot_read(state->last, &state->last_checksum, &sample, sizeof(sample));
     control = el_control_unpack(word);
     observed = (el_observation_t){
@@ -181,7 +180,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
                  el_control_is_priced(config)
                      ? (uint64_t)(el_control_price(config, &sample.memory) * EL_PPM + 0.5)
                      : EL_STATE_NO_PRICE);
-    /* After what follows from it: who sees the load sees the position and the price. */
+    /* Stored last: a reader that sees this load sees its position and price. */
     atomic_store(&state->load_ppm, (uint64_t)(observed.busy * EL_PPM + 0.5));
     atomic_fetch_add(&state->samples, 1);
     return true;
@@ -196,7 +195,7 @@ void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_
         || !block_move(state, word, el_position_scale(position->control, config->top))) {
         return;
     }
-    /* The memory of the own controller would be of long ago. */
+    /* The last sample of this controller is too old now. */
     atomic_store(&state->last_checksum, 0);
     atomic_store(&state->price, EL_STATE_NO_PRICE);
     atomic_store(&state->surge, 0);
@@ -228,14 +227,14 @@ _Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_
     return &state->changes[(hash ^ name->coding) % EL_CACHE_CHANGES];
 }
 
-/* Seconds between two lines. */
+/* Seconds between two logged faults. */
 #define QUIET 60
 
 bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now)
 {
     uint32_t last = atomic_load(&state->complained);
 
-    /* 0 is no time: a machine's clock begins at its start. */
+    /* 0 means never logged, so a clock of 0 is stored as 1. */
     return (last == 0 || now - last >= QUIET)
            && atomic_compare_exchange_strong(&state->complained, &last, now > 0 ? now : 1);
 }
@@ -254,7 +253,7 @@ bool el_block_valid(const el_block_t *block)
            && block->size == sizeof(*block);
 }
 
-/* Word by word, because children of before a restart may still count. */
+/* Word by word: children from before a restart may still count. */
 static void block_clear(void *part, size_t nbytes)
 {
     _Atomic uint64_t *word = part;
@@ -264,19 +263,19 @@ static void block_clear(void *part, size_t nbytes)
     }
 }
 
-/* A part that is words alone. */
+/* Clears a part that consists of words only. */
 #define CLEAR(part) block_clear(&(part), sizeof(part))
 
 /*
- * The generation stays: children of the old one may still run and must not pass for new ones. The
- * places of virtual hosts stay whose they are, and what bodies hold is still held.
+ * Keeps the generation, so that children of the old one do not control, the owners of the slots of
+ * virtual hosts, and the memory that bodies hold.
  */
 void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
 {
     el_state_t *state = &block->state;
     uint64_t word;
 
-    /* First, so that a claim made before has run out. */
+    /* First, so that earlier claims become invalid. */
     atomic_store(&state->next_sample, now);
     word = atomic_load(&state->position);
     while (!atomic_compare_exchange_weak(&state->position, &word, block_next_word(word, control))) {
@@ -289,7 +288,7 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     atomic_store(&state->sampling_failed, 0);
     atomic_store(&state->source, EL_SOURCE_UNKNOWN);
     atomic_store(&state->last_checksum, 0);
-    CLEAR(block->history); /* Before the counters, which are no less than what it took from them. */
+    CLEAR(block->history); /* before the counters: history totals never exceed them */
     atomic_store(&block->counters.started, now);
     atomic_store(&block->counters.cpu_usec, 0);
     CLEAR(block->counters.stripe);

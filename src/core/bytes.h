@@ -1,6 +1,6 @@
 /*
- * Bytes that are kept or hashed: numbers in little-endian order, FNV-1a with 64 bits, and a
- * sequence that spreads evenly. Private to the core.
+ * Numbers in little-endian order, FNV-1a with 64 bits, an evenly spread sequence, and characters.
+ * Private to the core.
  */
 #ifndef ELASTIC_CORE_BYTES_H
 #define ELASTIC_CORE_BYTES_H
@@ -28,19 +28,16 @@ static inline uint64_t el_bytes_get(const uint8_t *from, unsigned nbytes)
     return number;
 }
 
-/* The hash of nothing. */
+/* The hash of no bytes. */
 #define EL_HASH_START UINT64_C(14695981039346656037)
 
-/* The hash after one more value: a byte, as FNV-1a has it, or a whole word. */
+/* Adds a byte, as FNV-1a does, or a whole word. */
 static inline uint64_t el_hash_add(uint64_t hash, uint64_t value)
 {
     return (hash ^ value) * UINT64_C(1099511628211);
 }
 
-/*
- * The same for words where all bits count: the shift brings the high bits, which multiplication
- * alone never moves down, into the low ones.
- */
+/* Adds a word whose high bits matter: multiplication never moves them down, the shift does. */
 static inline uint64_t el_hash_mix(uint64_t hash, uint64_t word)
 {
     hash = el_hash_add(hash, word);
@@ -48,25 +45,22 @@ static inline uint64_t el_hash_mix(uint64_t hash, uint64_t word)
 }
 
 /*
- * A multiple of 2^32 divided by the golden ratio, modulo 2^32. Those of successive numbers leave
- * the smallest gaps that a sequence can, and so do those of every other one, or of every third.
+ * Multiplies by 2^32 divided by the golden ratio, modulo 2^32. For successive numbers, and for
+ * every second or third one, the results leave the smallest gaps that a sequence can.
  */
 static inline uint32_t el_spread(uint32_t number)
 {
     return number * UINT32_C(2654435769);
 }
 
-/*
- * Characters of HTTP fields (RFC 9110 §5.6) and of the kernel's files, whatever the process's
- * locale says of them.
- */
+/* Characters of HTTP fields (RFC 9110 §5.6) and of the kernel's files, in any locale. */
 
 static inline bool el_text_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* Space or tab: optional whitespace, OWS. */
+/* Space or tab (OWS). */
 static inline bool el_text_is_space(char c)
 {
     return c == ' ' || c == '\t';
@@ -77,10 +71,7 @@ static inline char el_text_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/*
- * Reads the digits from `*at` on, at most up to `end`, and moves `*at` behind them. False if
- * there are none, or more than the number holds.
- */
+/* Reads digits at `*at` and advances it, up to `end`. False if there are none, or too many. */
 static inline bool el_text_number(const char **at, const char *end, uint64_t *number)
 {
     const char *start = *at;
@@ -98,7 +89,7 @@ static inline bool el_text_number(const char **at, const char *end, uint64_t *nu
     return *at > start;
 }
 
-/* Moves `*at` over white space, at most up to `end`. */
+/* Advances `*at` over spaces and tabs, up to `end`. */
 static inline void el_text_skip_space(const char **at, const char *end)
 {
     while (*at < end && el_text_is_space(**at)) {
@@ -106,10 +97,7 @@ static inline void el_text_skip_space(const char **at, const char *end)
     }
 }
 
-/*
- * How many of the `len` bytes at `text`, from the first on, may be part of a token (RFC 9110
- * §5.6.2).
- */
+/* The number of leading bytes of `text` that can be part of a token (RFC 9110 §5.6.2). */
 static inline size_t el_text_token(const char *text, size_t len)
 {
     static const uint64_t tokens[2] = {
@@ -120,7 +108,7 @@ static inline size_t el_text_token(const char *text, size_t len)
     for (size_t n = 0; n < len; n++) {
         unsigned char code = (unsigned char)text[n];
 
-        /* Most are small letters, which are found at once. */
+        /* Most characters are small letters: test them first. */
         if ((code < 'a' || code > 'z') && (code >= 128 || !(tokens[code / 64] >> code % 64 & 1))) {
             return n;
         }
@@ -128,7 +116,7 @@ static inline size_t el_text_token(const char *text, size_t len)
     return len;
 }
 
-/* True if `len` bytes at `a` and `b` are the same but for the case of letters. */
+/* True if `len` bytes at `a` and `b` are equal, ignoring case. */
 static inline bool el_text_same(const char *a, const char *b, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -139,7 +127,7 @@ static inline bool el_text_same(const char *a, const char *b, size_t len)
     return true;
 }
 
-/* True if the `len` bytes at `text` are `word`, in any case of letters. */
+/* True if the `len` bytes at `text` are `word`, ignoring case. */
 static inline bool el_text_is(const char *text, size_t len, const char *word)
 {
     return strlen(word) == len && el_text_same(text, word, len);

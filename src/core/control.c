@@ -6,8 +6,8 @@
 #include <math.h>
 
 /*
- * A state's word: the fraction and the position, which are one number in 1/65536, the top it
- * was set for, then the bypass.
+ * A packed state: fraction and position, which form one number in units of 1/65536, then the top,
+ * then the bypass.
  */
 #define POSITION_SHIFT 16
 #define POSITION_MASK 0xffffu
@@ -66,35 +66,32 @@ bool el_control_upper(el_control_state_t state, uint32_t count)
 }
 
 /*
- * Of the whole range for an error of the whole CPU, each interval. The range usually moves the load
- * by 0.3 to 1.5: the loop then turns back 0.15 to 0.75 of an error at once, and one interval of lag
- * does not make it swing (it would from 1 on). From the ceiling to the floor of a machine that is
- * full it takes 7 intervals.
+ * Share of the whole range by which an error of the whole CPU moves the position in each interval.
+ * The range usually changes the load by 0.3 to 1.5, so one interval corrects 0.15 to 0.75 of an
+ * error, and a lag of one interval does not make the loop oscillate (it would from 1 on). From the
+ * ceiling to the floor takes 7 intervals on a full machine.
  */
 #define INTEGRAL 0.5
-/* Half of that again for what the error grew or shrank: a spike is met before it has added up. */
+/* Half of that for a change of the error, so that a spike is answered before it has added up. */
 #define PROPORTIONAL 0.25
 
 /*
- * Around the middle, this share of the band is as good as the middle: 5 points of CPU with the
- * default thresholds. /proc/stat resolves 2 points on one CPU in half a second, and requests do not
- * come evenly.
+ * No move within this share of the band around the middle: 5 points of CPU with the default
+ * thresholds. /proc/stat resolves 2 points on one CPU in half a second, and requests arrive
+ * unevenly.
  */
 #define QUIET (1. / 6)
 
 /*
- * If a move overshot, the next ones are half as large; otherwise they grow back by this.
- * Between two setups of which one costs many times the other, the loop would swing for ever. Noise
- * alone turns the error around as well: the least gain is one that a load which is gone is noticed
- * with, within some ten intervals.
+ * The gain is halved when a move overshoots, and otherwise grows by this factor up to 1. Without it
+ * the loop would oscillate for ever between two setups of very different cost. Noise alone also
+ * reverses the error, so the gain has a minimum, with which the end of a load shows within about
+ * ten intervals.
  */
 #define RECOVERY 1.25
 #define GAIN_LEAST (1. / 16)
 
-/*
- * System-B, in the form that adds to the position: the position is its own integral, so that at a
- * bound nothing winds up.
- */
+/* System-B in incremental form: the position is its own integral. Nothing winds up at a bound. */
 static double control_mix(const el_control_config_t *config, double busy,
                           el_control_memory_t *memory, el_control_state_t state)
 {
@@ -109,7 +106,7 @@ static double control_mix(const el_control_config_t *config, double busy,
         move = 0;
     }
     memory->error = error;
-    /* Its sign is that of the last error. */
+    /* The sign of memory->gain is that of the last error. */
     if (error != 0) {
         gain = memory->gain * error < 0 ? fmax(GAIN_LEAST, gain / 2) : fmin(1, gain * RECOVERY);
         memory->gain = copysign(gain, error);
@@ -139,7 +136,7 @@ el_control_state_t el_control_next(const el_control_config_t *config,
         position = el_ladder_position(el_control_price(config, memory), config->top);
     }
     if (state.bypass) {
-        /* It ends only if the same load would not begin it again, however low its threshold. */
+        /* End it only if the same load would not begin it again, however low config->bypass is. */
         state.bypass = observed->busy >= config->low + (config->high - config->low) / 2
                        || observed->busy > config->bypass;
         *memory = (el_control_memory_t){.price = memory->price};
@@ -167,18 +164,18 @@ uint64_t el_control_schedule(uint64_t due, uint64_t now, uint64_t interval)
     return due + interval > now ? due + interval : now + interval;
 }
 
-/* Offsets in bytes; numbers are little-endian. The rest is 0. */
+/* Offsets in bytes; numbers are little-endian. Other bytes are 0. */
 enum {
     AT_MAGIC = 0,
     AT_VERSION = 8,   /* 32 bits */
     AT_INTERVAL = 12, /* 32 */
     AT_UPDATED = 16,  /* 64 */
-    AT_CONTROL = 24,  /* 64: as in the shared block */
+    AT_CONTROL = 24,  /* 64: a packed el_control_state_t */
     AT_LOAD = 32,     /* 32 */
     AT_FLAGS = 36,    /* 32 */
     AT_SAMPLES = 40,  /* 64 */
     AT_PID = 48,      /* 32 */
-    AT_CHECKSUM = 60  /* 32: of all before */
+    AT_CHECKSUM = 60  /* 32: of all bytes before it */
 };
 
 #define FLAG_STOPPED 1u
@@ -193,8 +190,8 @@ const char *const el_position_texts[EL_POSITION_VERDICT_COUNT] = {
 };
 
 /*
- * CRC-32 as in gzip, ZIP and PNG (RFC 1952 §8): every language has it. Bit by bit, since 60 bytes
- * are not worth a table.
+ * CRC-32 as in gzip, ZIP and PNG (RFC 1952 §8), because every language has it. Bit by bit: 60 bytes
+ * need no table.
  */
 static uint32_t control_checksum(const uint8_t *bytes, size_t len)
 {
@@ -258,7 +255,7 @@ el_position_verdict_t el_position_decode(const uint8_t *bytes, size_t len, uint6
         return EL_POSITION_DAMAGED;
     }
     *position = got;
-    /* Ahead of now by more than an interval: clocks of two boots. */
+    /* More than an interval ahead of now: the writer ran in another boot. */
     interval = (uint64_t)got.interval_msec * 1000;
     stale = got.updated_usec > now_usec
                 ? got.updated_usec - now_usec > interval

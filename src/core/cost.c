@@ -5,50 +5,49 @@
 #include <stddef.h>
 
 /*
- * What is known of a cost is an estimate, of a quantity that drifts, from measurements that are
- * noisy and rare: the sum of some means, from one that many setups share to one of its own. A
- * measurement shows the sum alone. The means that more share follow it faster: a machine that has
- * become slower is noticed for the setups that are not in use as well, and what a setup differs by
- * is learned in time.
+ * An estimate tracks a drifting quantity from rare and noisy measurements. It is the sum of several
+ * means, from one that many setups share to the setup's own. A measurement shows only the sum. The
+ * more setups share a mean, the faster it follows: a slower machine shows for setups that are not
+ * in use, too, and the differences between setups are learned over time.
  *
- * Without measurements a mean is 0; what was learned fades back to that with time. A measurement
- * far off counts as one at the edge of what noise explains: a single one is hardly noticed, a
- * change that lasts is followed within some of them.
+ * Without measurements a mean fades to 0. An outlier counts as the largest difference that noise
+ * explains: a single one hardly matters, and a lasting change is followed within a few
+ * measurements.
  *
- * Each mean is one word; where two write at a time, one measurement is lost.
+ * Each mean is one word; if two writers meet, one measurement is lost.
  */
 
-/* The means of an estimate, that which most share first. */
+/* Means of an estimate at most; the one shared most comes first. */
 #define MEANS 3
 
 typedef struct {
     size_t count;
-    size_t word[MEANS]; /* their numbers among the words of el_costs_t */
-    double gain[MEANS]; /* the part of a measurement's difference that each takes, 0 … 1 */
+    size_t word[MEANS]; /* indexes into el_costs_t.word */
+    double gain[MEANS]; /* part of a measurement's difference that each mean takes, 0 … 1 */
 } estimate_t;
 
 /*
- * A measurement counts as at most so far off: as half or twice of what was expected, since
- * estimates are logarithms. Bodies and other work explain a third of that.
+ * Largest difference of a measurement, as a logarithm: half or twice the expectation. Bodies and
+ * other work on the machine explain a third of that.
  */
 #define OFF_MOST 1.
 
 /*
- * The first measurements move a mean by these parts of their difference, divided by how many there
- * were: a new site is known after some of them.
+ * A mean moves at least by these parts of a difference, divided by its number of measurements, so
+ * that a new site is learned from a few.
  */
 #define SHARED_FIRST 0.5
 #define OWN_FIRST 0.1
 
 /*
- * Of several measurements in a second, all but the first move a mean by a fifth: a busy site is not
- * to follow noise faster than a change can come.
+ * Factor for all but the first measurement in a second: a busy site must not follow noise faster
+ * than real changes happen.
  */
 #define SAME_SECOND 0.2
 
 /*
- * A word: the value in 24 bits, as a fraction of 2^16; the number of measurements in 16 bits; the
- * second of the last one in 24 bits.
+ * A mean's word: the value in 24 bits, in units of 2^-16; the number of measurements in 16 bits;
+ * the second of the last one in 24 bits.
  */
 #define VALUE_ONE 65536.
 #define VALUE_MAX 127.
@@ -57,10 +56,10 @@ typedef struct {
 #define STAMP_SHIFT 40
 #define LOW_24 ((UINT64_C(1) << 24) - 1)
 
-/* Seconds by which another caller's clock may be ahead. */
+/* Seconds by which the clock of another process may be ahead. */
 #define AHEAD_MOST 60
 
-/* Seconds from the word's last measurement to `now`; 0 where another caller's clock is ahead. */
+/* Seconds from the word's last measurement to `now`; 0 if that process's clock is ahead. */
 static uint32_t cost_age_of(uint64_t word, uint32_t now)
 {
     uint32_t age = (uint32_t)((now - (word >> STAMP_SHIFT)) & LOW_24);
@@ -68,19 +67,19 @@ static uint32_t cost_age_of(uint64_t word, uint32_t now)
     return age < LOW_24 - AHEAD_MOST ? age : 0;
 }
 
-/* The part that is left of what was learned. */
+/* The part of a mean that has not faded. */
 static double cost_left_of(uint64_t word, uint32_t now)
 {
     return exp(-(double)cost_age_of(word, now) / EL_ESTIMATE_FADE);
 }
 
-/* The word's value: 24 bits with a sign. */
+/* The value: 24 bits with a sign. */
 static double cost_value_of(uint64_t word)
 {
     return ((double)((word & LOW_24) ^ 1u << 23) - (1u << 23)) / VALUE_ONE;
 }
 
-/* Moves a mean by a part of `off`; not where another caller has written meanwhile. */
+/* Moves a mean by a part of `off`. Does nothing if another writer was faster. */
 static void cost_move(_Atomic uint64_t *word, double off, double first, double gain, uint32_t now)
 {
     uint64_t before = atomic_load_explicit(word, memory_order_relaxed), after;
@@ -96,7 +95,6 @@ static void cost_move(_Atomic uint64_t *word, double off, double first, double g
                                             memory_order_relaxed);
 }
 
-/* One mean at `now`. */
 static double cost_mean_of(const _Atomic uint64_t *word, uint32_t now)
 {
     uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
@@ -104,7 +102,6 @@ static double cost_mean_of(const _Atomic uint64_t *word, uint32_t now)
     return cost_value_of(value) * cost_left_of(value, now);
 }
 
-/* The sum of the means. */
 static double cost_sum_of(const _Atomic uint64_t *words, const estimate_t *estimate, uint32_t now)
 {
     double value = 0;
@@ -115,7 +112,7 @@ static double cost_sum_of(const _Atomic uint64_t *words, const estimate_t *estim
     return value;
 }
 
-/* Takes a measurement of the sum. */
+/* Adds a measurement. */
 static void cost_learn(_Atomic uint64_t *words, const estimate_t *estimate, double measured,
                        uint32_t now)
 {
@@ -128,7 +125,7 @@ static void cost_learn(_Atomic uint64_t *words, const estimate_t *estimate, doub
     }
 }
 
-/* Seconds since a mean's last measurement; UINT32_MAX where there was none. */
+/* Seconds since a mean's last measurement; UINT32_MAX: none. */
 static uint32_t cost_age_of_mean(const _Atomic uint64_t *word, uint32_t now)
 {
     uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
@@ -137,11 +134,11 @@ static uint32_t cost_age_of_mean(const _Atomic uint64_t *word, uint32_t now)
 }
 
 /*
- * Gains of the means. The machine's and its coding's together follow a change within half a minute
- * where a site is measured once a second; a setup's own is what is left on average over some fifty
- * measurements. Of sizes, how well a coding suits the content shows sooner than a setup's time,
- * because bodies of one length differ more than codings do. In the simulation
- * (tests/sim/learning.c) other gains, and more means, change what is lost by less than 1 %.
+ * Gains of the means. With a measurement a second, the machine's and the coding's mean together
+ * follow a change within half a minute; the setup's own mean averages about fifty measurements. For
+ * sizes, the coding's mean follows faster than a setup's time does, because bodies of a length vary
+ * more than codings do. In the simulation (tests/sim/learning.c) other gains and more means change
+ * the loss by less than 1 %.
  */
 #define MACHINE_GAIN 0.1
 #define CODING_GAIN 0.06
@@ -150,14 +147,14 @@ static uint32_t cost_age_of_mean(const _Atomic uint64_t *word, uint32_t now)
 #define FIT_GAIN 0.03
 
 /*
- * The time of a dictionary-compressed body, of that without a dictionary: where nothing is left,
- * and what is added where all is. By libzstd 1.5.4, levels 1 to 9: 0.11 to 0.25 for a page that was
- * edited, 0.9 to 1.5 for pages of which 0.8 to 1 is left.
+ * Time of a dictionary-compressed body relative to that without a dictionary: the first factor if
+ * nothing of the body is left, plus the second if all of it is. Measured with libzstd 1.5.4 at
+ * levels 1 to 9: 0.11 to 0.25 for an edited page, 0.9 to 1.5 for pages of which 0.8 to 1 is left.
  */
 #define DIFFERENCE_LEAST 0.125
 #define DIFFERENCE_OWN 1.125
 
-/* Beyond what any engine and body can be, so that a logarithm is a number. */
+/* Bounds a factor, so that its logarithm is finite; no engine comes near. */
 #define FACTOR_MOST 65536.
 
 unsigned el_cost_class(uint64_t nbytes)
@@ -174,9 +171,9 @@ unsigned el_cost_class(uint64_t nbytes)
 }
 
 /*
- * CPU time, ns, by which a server's encoding of a body is longer than the table says, which is that
- * of a loop: each body finds caches that other work has filled. A body of the largest class has no
- * more, because it fills them itself.
+ * ns by which encoding a body in a server takes longer than the tables say. The tables were
+ * measured in a loop, but in a server other work has filled the caches. The largest class adds no
+ * more than the one before: its bodies fill the caches themselves.
  */
 static const uint32_t start_nsec[EL_SIZE_CLASSES] = {12000, 20000, 28000, 40000, 40000};
 
@@ -221,7 +218,6 @@ static estimate_t cost_size_of(el_cost_key_t key)
     };
 }
 
-/* The logarithm of a factor. */
 static double cost_factor(uint32_t measured, uint32_t known)
 {
     return log2(fmin(FACTOR_MOST, fmax(1 / FACTOR_MOST, (double)measured / known)));

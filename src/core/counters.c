@@ -46,9 +46,9 @@ const el_tally_series_info_t el_tally_info[EL_TALLY_SERIES_COUNT] = {
 };
 
 /*
- * Times from a small page at a low level to a large one at the highest, three classes to two
- * decades; sizes by octaves where pages are, in steps of 16 above. A class costs a line of each
- * coding, for each scrape.
+ * Times from a small page at a low level to a large page at the highest, two classes to a decade.
+ * Sizes by powers of two in the range of pages, then by 4 and 16. Each class adds a line for each
+ * coding to every scrape.
  */
 const el_tally_bound_t el_tally_bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS] = {
     [EL_TALLY_TIME] = {
@@ -77,7 +77,6 @@ el_tally_series_t el_tally_find(el_coding_t coding, const char *engine)
     return (el_tally_series_t)series;
 }
 
-/* Adds to a histogram. */
 static void counters_classify(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
                               uint64_t value)
 {
@@ -164,7 +163,7 @@ static unsigned counters_slot_of(const el_vhosts_t *vhosts, uint64_t name)
 
 void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots)
 {
-    /* The places of names that are not among these are free from now on. */
+    /* Free the slots of names that are not among these. */
     for (unsigned slot = 0; slot < EL_VHOSTS; slot++) {
         uint64_t name = atomic_load(&vhosts->name[slot]);
         size_t i = 0;
@@ -181,7 +180,7 @@ void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, 
         if (slots[i] < EL_VHOSTS) {
             continue;
         }
-        /* A slot is emptied as it is taken: until then, processes of before count on in it. */
+        /* Clear the slot as it is assigned: older processes may have counted in it until now. */
         slots[i] = counters_slot_of(vhosts, NOBODY);
         for (unsigned c = 0; c < EL_COUNTER_STRIPES * EL_VHOST_COUNTS; c++) {
             atomic_store_explicit(&vhosts->stripe[c / EL_VHOST_COUNTS]
@@ -202,7 +201,7 @@ uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_coun
     return total;
 }
 
-/* A share of 1. */
+/* The scale of stored shares. */
 #define WHOLE 1e6
 
 static void counters_set(_Atomic uint64_t *word, uint64_t value)

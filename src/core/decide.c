@@ -11,7 +11,7 @@ static bool decide_must_encode(const el_demand_t *demand)
     return !el_accept_takes(&demand->accept, EL_IDENTITY);
 }
 
-/* An empty body gains nothing from a coding, whatever the client thinks of identity. */
+/* An empty body stays as it is even if the client refuses identity: a coding gains nothing. */
 static bool decide_is_small(const el_facts_t *facts)
 {
     const el_moment_t *moment = &facts->moment;
@@ -26,8 +26,8 @@ static el_decision_t decide_refuse(el_reason_t reason, bool vary)
 }
 
 /*
- * The coding that the client and force-gzip ask for together. The dictionary-compressed body, which
- * saves most, comes before those that the client likes equally.
+ * The coding by Accept-Encoding and force-gzip. The dictionary-compressed coding saves most and
+ * comes before codings of equal weight.
  */
 static el_coding_t decide_choose(const el_demand_t *demand)
 {
@@ -48,7 +48,7 @@ bool el_decide_is_bypassed(const el_facts_t *facts)
     return facts->moment.bypass && !decide_must_encode(&facts->demand);
 }
 
-/* Only the request and the moment can still speak against a coding. */
+/* The resource permits a coding; the request or the moment may still refuse it. */
 static el_decision_t decide_negotiate(const el_facts_t *facts)
 {
     const el_demand_t *demand = &facts->demand;
@@ -63,7 +63,7 @@ static el_decision_t decide_negotiate(const el_facts_t *facts)
         bool asks = el_accept_choose(&demand->accept, all, EL_CODINGS - 1) != EL_IDENTITY;
 
         _Static_assert(sizeof(all) / sizeof(all[0]) == EL_CODINGS - 1, "all but identity");
-        /* The environment took every coding, or every one that this client asks for. */
+        /* Environment variables removed every coding, or every one that this client accepts. */
         return decide_refuse(demand->env_removed > 0 && (asks || demand->order_count == 0)
                                  ? EL_REASON_ENV : EL_REASON_NOT_ACCEPTABLE, vary);
     }
@@ -73,7 +73,7 @@ static el_decision_t decide_negotiate(const el_facts_t *facts)
     if (!facts->moment.may_be_cached && el_decide_is_bypassed(facts)) {
         return decide_refuse(EL_REASON_BYPASS, vary);
     }
-    /* The filter behind has a better coding. Between equals the first in the chain wins. */
+    /* A later filter has a coding of higher weight. At equal weight the first in the chain wins. */
     if (demand->q_behind > demand->accept.q[coding]) {
         return decide_refuse(EL_REASON_NOT_ACCEPTABLE, vary);
     }
@@ -94,7 +94,7 @@ el_decision_t el_decide(const el_facts_t *facts)
     if (!facts->resource.enabled) {
         return decide_refuse(EL_REASON_OFF, false);
     }
-    /* The resource or the server is against any coding, whatever the client accepts. */
+    /* Reasons of the resource or the server, independent of Accept-Encoding. */
     if (facts->resource.has_encoding) {
         ruled_out = EL_REASON_ENCODED;
     } else if (!facts->resource.type_listed) {
@@ -106,7 +106,7 @@ el_decision_t el_decide(const el_facts_t *facts)
     } else if (facts->resource.no_transform) {
         ruled_out = EL_REASON_NO_TRANSFORM;
     }
-    /* The stock modules step aside here before they touch Vary. */
+    /* The stock modules refuse here, before they set Vary. */
     if (ruled_out == EL_REASON_NONE && facts->resource.stock_order) {
         bool env = demand->order_count == 0 && demand->env_removed > 0;
 
@@ -114,11 +114,11 @@ el_decision_t el_decide(const el_facts_t *facts)
     }
     negotiable = ruled_out == EL_REASON_NONE && demand->order_count + demand->env_removed > 0;
 
-    /* These have no body; a 304 has the header of the 200 that it stands for. */
+    /* These have no body. A 304 has the Vary of its 200. */
     if (status < 200 || status == 204 || status == 205 || status == 304) {
         return decide_refuse(EL_REASON_STATUS, status == 304 && negotiable);
     }
-    /* A part of a negotiable body: the whole of it could have been encoded for another client. */
+    /* The whole body might be encoded for another client, so the part needs Vary, too. */
     if (facts->resource.has_content_range) {
         return decide_refuse(EL_REASON_RANGE, negotiable && !facts->resource.stock_order);
     }
@@ -141,10 +141,10 @@ size_t el_packet_min_size(const el_packet_t *packet)
     return payload > used ? payload - used + 1 : 1;
 }
 
-/* 32 random bits for each of the two draws. */
+/* Random bytes of each draw. */
 #define DRAW 4
 
-/* 0 … `most`; by 32 bits, so that none of a few thousand is likelier by more than a millionth. */
+/* 0 … `most`, nearly uniform: with 32 bits no value is more than a millionth likelier. */
 static size_t decide_draw(const uint8_t *random, size_t most)
 {
     uint64_t bits = 0;

@@ -11,7 +11,7 @@ const char *const el_dictionary_notes[EL_DICTIONARY_REASON_COUNT] = {
 #undef X
 };
 
-/* Browsers take `.` and `..` out of paths, and out of patterns also right before a `*`. */
+/* Browsers remove `.` and `..` from paths and from patterns, there also right before a `*`. */
 static bool dictionary_has_dot_segment(const char *pattern)
 {
     const char *end = pattern + strcspn(pattern, "?");
@@ -46,7 +46,7 @@ const char *el_dictionary_pattern_fault(const char *pattern)
         bool is_mark = *at == '?';
         char lower = el_text_lower(*at);
 
-        /* To browsers it is a modifier there, which says how often the `*` may be there. */
+        /* Behind a `*`, browsers read these as modifiers of a group. */
         if ((is_mark || *at == '*') && at > pattern && at[-1] == '*') {
             return "neither * nor ? may come right behind a *";
         }
@@ -56,7 +56,7 @@ const char *el_dictionary_pattern_fault(const char *pattern)
         if (strchr("{}()\\:+#", *at)) {
             return "it may have no { } ( ) : + # and no backslash";
         }
-        /* The others are those that browsers leave as they are in a path and a query. */
+        /* The other allowed characters: browsers leave them unchanged in a path and a query. */
         if (!is_mark && *at != '*' && (lower < 'a' || lower > 'z') && !el_text_is_digit(*at)
             && !strchr("-._~!$&;,=@/%[]", *at)) {
             return "in a URL this character is escaped";
@@ -72,13 +72,13 @@ typedef struct {
 } part_t;
 
 /*
- * Only the last `*` ever takes more: what one before it took is as little as can be, and leaves the
- * most to those behind. The time is bounded by the product of both lengths: at most 512 bytes of a
- * pattern, and those of a request's line.
+ * On a mismatch only the last `*` takes one more character: earlier ones took the least possible,
+ * which leaves the most to later ones. Takes at most the product of both lengths: 512 bytes of a
+ * pattern and a request line.
  */
 static bool dictionary_matches(part_t pattern, part_t text)
 {
-    part_t star = {NULL, NULL}; /* behind the last `*`, and the end of what it takes */
+    part_t star = {NULL, NULL}; /* after the last `*`, and the end of its match */
 
     while (text.at < text.end) {
         if (pattern.at < pattern.end && *pattern.at == '*') {
@@ -99,7 +99,7 @@ static bool dictionary_matches(part_t pattern, part_t text)
     return pattern.at == pattern.end;
 }
 
-/* Bytes of the path's directory, with its last slash. */
+/* Length of the path's directory, with its last slash. */
 static size_t dictionary_directory(const char *path)
 {
     return (size_t)(strrchr(path, '/') - path) + 1;
@@ -130,10 +130,10 @@ bool el_dictionary_pattern_match(const char *pattern, const char *path, const ch
     return !query || dictionary_matches((part_t){query + 1, query + strlen(query)}, text);
 }
 
-/* The beginning of an entry's text; the number is the version. */
+/* First line of an entry's text; the number is the version. */
 #define TITLE "elastic-dictionary 1\n"
 
-/* The last line, before its number. */
+/* Last line's name. */
 #define EXPIRES "expires "
 
 size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text)
@@ -145,7 +145,7 @@ size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text)
                             (unsigned long long)entry->expires);
 }
 
-/* Takes `wanted` off the beginning of what is left. */
+/* Takes `wanted` off the beginning of the rest. */
 static bool dictionary_take(const char **at, const char *end, const char *wanted)
 {
     size_t len = strlen(wanted);
@@ -157,7 +157,7 @@ static bool dictionary_take(const char **at, const char *end, const char *wanted
     return true;
 }
 
-/* A line of a name, a space and a text, which with a NUL has `room`. */
+/* Takes a line: `name`, which ends with a space, and a text that with its NUL fits into `room`. */
 static bool dictionary_take_line(const char **at, const char *end, const char *name, char *text,
                                  size_t room)
 {
@@ -281,7 +281,7 @@ bool el_dictionary_origin_secure(const char *origin)
     if (strncmp(origin, http, sizeof(http) - 1) != 0) {
         return false;
     }
-    /* Without its port. */
+    /* Without the port. */
     len = strcspn(host, *host == '[' ? "]" : ":");
     return el_text_is(host, len, "localhost") || el_text_is(host, len, "[::1")
            || (len > below_len && el_text_is(host + len - below_len, below_len, below))
@@ -290,42 +290,40 @@ bool el_dictionary_origin_secure(const char *origin)
 
 #define WHOLE 10000
 
-/* A body that a coding makes longer counts as one that it made no more than twice as long. */
+/* Highest ratio stored: a longer body counts as twice as long. */
 #define RATIO_MAX (2 * WHOLE)
 
 /*
- * A key's mean is one word, so that it is read and written as one: in 16 bits the ratio, in 24 a
- * tag of the key, in 8 the weight, which is the number of bodies that it was made of, and in 16
- * the time of the last one. Zeroed memory has no weight.
+ * A key's mean is one word, for single reads and writes: 16 bits of ratio, 24 of the key's tag, 8
+ * of weight (the number of bodies), and 16 of the time of the last one. Zeroed memory has no
+ * weight.
  */
 #define RATIO_BITS 16
 #define TAG_BITS 24
-#define TAG_SHIFT (32 - TAG_BITS) /* of the hash: what is below finds the place */
+#define TAG_SHIFT (32 - TAG_BITS) /* lower bits of the hash choose the place */
 #define WEIGHT_SHIFT (RATIO_BITS + TAG_BITS)
 #define STAMP_SHIFT (WEIGHT_SHIFT + 8)
 
 _Static_assert(RATIO_MAX < 1 << RATIO_BITS, "a ratio has sixteen bits");
 _Static_assert(EL_RATIO_PLACES <= 1 << TAG_SHIFT, "place and tag together are the hash");
 
-/* Times count in units of 16 s: sixteen bits of them last for twelve days. */
+/* Stamps count units of 16 s: 16 bits last for twelve days. */
 #define STAMP_UNIT 16
 
-/* Units by which the clock of another caller may be ahead. */
+/* Units by which the clock of another process may be ahead. */
 #define AHEAD_MOST 4
 
-/*
- * A weight halves in a quarter of an hour: long enough for a mean, short enough for a site's day.
- */
+/* A weight halves in a quarter of an hour: enough for a mean, and it follows a site's day. */
 #define HALF_LIFE (900 / STAMP_UNIT)
 
-/* The largest weight: a later body counts as one of so many. */
+/* Highest weight: each later body moves the mean by 1 / WEIGHT_MAX of its difference. */
 #define WEIGHT_MAX 64
 
-/* A ratio beyond so many times the mean, or below this part of it, counts as if it were there. */
+/* A ratio further from the mean than this factor counts as that far. */
 #define OUTLIER 2
 
 typedef struct {
-    uint32_t ratio; /* encoded bytes, in ten-thousandths of the body's */
+    uint32_t ratio; /* encoded size in ten-thousandths of the body's */
     uint32_t tag;
     uint32_t weight; /* as of now */
 } entry_t;
@@ -348,7 +346,7 @@ static int64_t dictionary_bounded(double value, double low, double high)
     return (int64_t)(value < low ? low : value > high ? high : value);
 }
 
-/* The way that `key` has in its place; if it has none, the one with the least weight. */
+/* The way of `key` in its place; if it has none, the way with the least weight. */
 static unsigned dictionary_way_of(const el_ratios_t *ratios, uint32_t key, uint16_t now)
 {
     const _Atomic uint64_t *place = ratios->word[key % EL_RATIO_PLACES];
@@ -406,7 +404,7 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t ou
     }
     after = e.ratio | (uint64_t)e.tag << RATIO_BITS | (uint64_t)e.weight << WEIGHT_SHIFT
             | (uint64_t)stamp << STAMP_SHIFT;
-    /* Another one may have written since: then this body is left out. */
+    /* Fails if another writer was faster; this body is then left out. */
     atomic_compare_exchange_strong_explicit(word, &before, after, memory_order_relaxed,
                                             memory_order_relaxed);
 }

@@ -5,31 +5,29 @@
 
 #include <string.h>
 
-/* The beginning of an entry; the number is the layout's version. */
+/* First bytes of an entry; the last one is the layout's version. */
 static const uint8_t magic[8] = {'e', 'l', 'e', 'n', 't', 'r', 'y', 1};
 
-/* The places of numbers in the head, little endian. */
+/* Offsets in the head; numbers are little-endian. */
 enum {
     AT_MAGIC = 0,
-    AT_SUM = 8, /* of the name, and of all that follows */
+    AT_SUM = 8, /* checksum of the name and everything that follows */
     AT_IN = 16,
     AT_NBYTES = 24,
     AT_WRITTEN = 32,
     AT_CODING = 40,
     AT_LEVEL = 41,
-    AT_ZERO = 42, /* to the next */
-    AT_GAINED = 44, /* 32 bits, before the engine */
+    AT_ZERO = 42, /* zeros up to AT_GAINED */
+    AT_GAINED = 44, /* 32 bits */
     AT_ENGINE = 48,
-    AT_END = AT_ENGINE + EL_ENTRY_ENGINE /* zeros from here to the encoding */
+    AT_END = AT_ENGINE + EL_ENTRY_ENGINE /* zeros up to the encoding */
 };
 _Static_assert(AT_END <= EL_ENTRY_HEAD, "the head has room");
 
-/* Sums side by side: a multiplication waits for the last one of its own sum only. */
+/* Checksums side by side, so that multiplications do not wait for each other. */
 #define LANES 4
 
-/*
- * Words are in this machine's order of bytes; one with another order takes the entry for damaged.
- */
+/* Words are in native byte order: a machine with another order rejects the entry. */
 static inline void entry_mix(uint64_t *lanes, const uint64_t *words)
 {
     for (int i = 0; i < LANES; i++) {
@@ -107,7 +105,7 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
     if (nbytes <= EL_ENTRY_HEAD) {
         return false;
     }
-    /* The engine is a text of printable characters without spaces; the rest is zeros. */
+    /* Printable characters without spaces, then zeros. */
     while (len < EL_ENTRY_ENGINE && engine[len] > ' ' && engine[len] < 0x7f) {
         len++;
     }
@@ -138,12 +136,12 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
 #define USEC_PER_SEC 1000000
 
 /*
- * Changes through a mapping show at the first write to a page only, until the kernel has written
- * the page back: when it is 30 s old, at the next of looks that are 5 s apart, by default.
+ * After the first write through a mapping, further writes to the page do not change the times until
+ * the kernel writes the page back: by default once it is 30 s old, checked every 5 s.
  */
 #define WRITTEN_BACK_USEC (40 * USEC_PER_SEC)
 
-/* A time that no clock shows is as good as none. */
+/* Later times are invalid; also prevents overflow. */
 #define SEC_MOST (INT64_MAX / USEC_PER_SEC - 1)
 
 static bool entry_is_before(int64_t sec, uint32_t nsec, int64_t limit_usec)
@@ -158,11 +156,11 @@ bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec)
            && entry_is_before(id->modified_sec, id->modified_nsec, now_usec - WRITTEN_BACK_USEC);
 }
 
-/* Bits of a hash that find one bit of a filter. */
+/* Bits of a hash that select one bit of a filter. */
 #define INDEX_BITS 21
 _Static_assert(EL_DOORKEEPER_BITS == 1u << INDEX_BITS, "an index reaches each bit");
 
-/* 64 bits have three indexes. */
+/* A hash of 64 bits has three indexes. */
 #define PROBES 3
 
 static bool entry_has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
@@ -191,7 +189,7 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
     unsigned newer = noted / most % 2;
     uint64_t first;
 
-    /* The other half of a name's hash finds entries. */
+    /* The first half of the hash is used to find entries. */
     memcpy(&first, hash + sizeof(first), sizeof(first));
     if (entry_has_all(doorkeeper, newer, first)) {
         return true;
@@ -210,7 +208,7 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
     return entry_has_all(doorkeeper, !newer, first);
 }
 
-/* Memory that was never written stays so: it takes no room. */
+/* Leaves unused pages untouched, so that they take no memory. */
 void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
 {
     if (atomic_load(&doorkeeper->noted) > 0) {
@@ -220,24 +218,22 @@ void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
     }
 }
 
-/*
- * A count is halved before it needs more bits than half of a word: a few hundred bodies are enough.
- */
+/* Counts are halved at this value: they fit into half a word, and a few hundred bodies suffice. */
 #define FULL 256
 
 /*
- * One body in so many has to be one that was seen: hashing takes about a thirtieth of the time of
- * the fastest setups.
+ * A path is worth hashing if one body in this many repeats: hashing takes about a thirtieth of the
+ * time of the fastest setups.
  */
 #define WORTH 32
 
-/* Bodies of a path that are hashed before it is judged. */
+/* Hashed bodies after which a path is judged by itself. */
 #define KNOWN_PATH 16
 
-/* And of a host, of whose paths the next is then expected to be like the others. */
+/* Hashed bodies after which a host's new paths are judged by its other paths. */
 #define KNOWN_HOST 64
 
-/* Of a path that is not worth it one body in so many is hashed; of a new one where no other was. */
+/* Samples one body in this many: of a path not worth it; of a new path on such a host. */
 #define SAMPLE 16
 #define SAMPLE_NEW 4
 
@@ -251,7 +247,7 @@ static uint64_t entry_hash_of(const char *text, uint64_t sum)
     for (; *text; text++) {
         sum = el_hash_add(sum, (unsigned char)*text);
     }
-    /* The high bits choose the second row's place: the low ones have to reach them. */
+    /* The high bits select the counter of the second row: mix the low bits into them. */
     sum ^= sum >> 33;
     sum *= UINT64_C(0xff51afd7ed558ccd);
     return sum ^ sum >> 33;
@@ -269,7 +265,7 @@ static count_t entry_unpack(uint32_t word)
     return (count_t){.hashed = word >> 16, .again = word & 0xffff};
 }
 
-/* The smaller count of both rows: fewer others share it. */
+/* The smaller counter of both rows: it is shared less. */
 static count_t entry_count_of(const el_sketch_t *sketch, uint64_t key)
 {
     count_t best = {.hashed = UINT32_MAX};
@@ -287,7 +283,7 @@ static count_t entry_count_of(const el_sketch_t *sketch, uint64_t key)
 bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn)
 {
     count_t path = entry_count_of(sketch, key.path), host;
-    uint32_t spread = el_spread(turn); /* evenly, whatever a site's rounds are */
+    uint32_t spread = el_spread(turn); /* even for periodic requests */
 
     if (path.hashed >= KNOWN_PATH) {
         return path.again * WORTH >= path.hashed || spread < UINT32_MAX / SAMPLE;
@@ -314,7 +310,7 @@ void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
                 count.hashed /= 2;
                 count.again /= 2;
             }
-            /* If another thread was faster, one lesson is lost. */
+            /* If another thread was faster, this body is not counted. */
             atomic_compare_exchange_strong_explicit(word, &before, count.hashed << 16 | count.again,
                                                     memory_order_relaxed, memory_order_relaxed);
         }
@@ -324,7 +320,7 @@ void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
     }
 }
 
-/* Memory that was never written stays so: it takes no room. */
+/* Leaves unused pages untouched, so that they take no memory. */
 void el_sketch_reset(el_sketch_t *sketch)
 {
     if (atomic_load(&sketch->taught)) {
@@ -337,8 +333,8 @@ void el_sketch_reset(el_sketch_t *sketch)
 }
 
 /*
- * An `asked` word: how often in the low bits, for how many half-lives it is not taken again, and
- * above the number of the half-life in which that was so.
+ * An `asked` word: the count in the low bits, the half-lives for which it is not taken again, and
+ * in the high bits the number of the half-life in which both were stored.
  */
 #define COUNT_MASK UINT64_C(0x3ffffff)
 #define TAKEN_ONE (COUNT_MASK + 1)
@@ -347,15 +343,15 @@ void el_sketch_reset(el_sketch_t *sketch)
 #define TAKEN ((uint64_t)EL_POPULAR_AGAIN * TAKEN_ONE)
 _Static_assert(EL_POPULAR_AGAIN <= TAKEN_MASK / TAKEN_ONE, "a word has room for it");
 
-/* el_popular_take() looks again as often when another process was faster. */
+/* Attempts of el_popular_take() if other processes are faster. */
 #define TRIES 8
 
-/* 2^64 times the golden ratio - 1, an odd number: it spreads small ones over all bits. */
+/* 2^64 divided by the golden ratio, an odd number: spreads small numbers over all bits. */
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 /*
- * Hashes of names differ at random. One encoding may be worth improving for several kinds of
- * clients.
+ * A hash of the encoding and of the coding to improve it to: one encoding may be improved for
+ * clients of several codings.
  */
 static uint64_t entry_key_of(const el_popular_item_t *item)
 {
@@ -367,14 +363,14 @@ static uint64_t entry_key_of(const el_popular_item_t *item)
     return key ? key : 1;
 }
 
-/* `asked` as it is in `era`; 0, also taken by nobody, if nothing is left of it. */
+/* `asked` as of `era`; 0, not taken, if its count has faded. */
 static uint64_t entry_faded(uint64_t asked, uint64_t era)
 {
     uint64_t passed = era - (asked >> ERA_SHIFT);
     uint64_t count = passed < ERA_SHIFT ? (asked & COUNT_MASK) >> passed : 0;
     uint64_t taken = (asked & TAKEN_MASK) / TAKEN_ONE;
 
-    /* A process may have read the clock before another one that was here first. */
+    /* A process may have read the clock later than this one. */
     if (asked >> ERA_SHIFT > era) {
         return asked;
     }
@@ -382,7 +378,6 @@ static uint64_t entry_faded(uint64_t asked, uint64_t era)
     return count > 0 ? era << ERA_SHIFT | taken * TAKEN_ONE | count : 0;
 }
 
-/* Adds 1 or −1 to the count of a slot. */
 static void entry_count(el_popular_slot_t *slot, uint64_t era, int add)
 {
     uint64_t before = atomic_load_explicit(&slot->asked, memory_order_relaxed);
@@ -422,7 +417,7 @@ void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint3
         entry_count(least, era, -1);
         return;
     }
-    /* If two meet here, key and words do not match: nobody takes the item, and it fades. */
+    /* If two writers meet here, key and words do not match: the item is not taken, and fades. */
     atomic_store_explicit(&least->asked, era << ERA_SHIFT | 1, memory_order_relaxed);
     atomic_store_explicit(&least->key, key, memory_order_relaxed);
     el_snapshot_write(least->words, &least->checksum, item, sizeof(*item));
@@ -436,7 +431,7 @@ bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *ite
         uint64_t best = EL_POPULAR_LEAST - 1, asked = 0;
         el_popular_slot_t *slot = NULL;
 
-        /* The slot that counts most and was not taken. */
+        /* The highest count that is not marked as taken. */
         for (int s = 0; s < EL_POPULAR_SETS * EL_POPULAR_WAYS; s++) {
             uint64_t word = atomic_load_explicit(&popular->slot[s].asked, memory_order_relaxed);
             uint64_t faded = entry_faded(word, era);
@@ -450,7 +445,7 @@ bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *ite
         if (!slot) {
             return false;
         }
-        /* With a count of 1: it is forgotten soon, unless it is still asked for. */
+        /* Restart at a count of 1: it fades soon unless requests go on. */
         if (atomic_compare_exchange_strong(&slot->asked, &asked, era << ERA_SHIFT | TAKEN | 1)
             && el_snapshot_read(slot->words, &slot->checksum, item, sizeof(*item))
             && entry_key_of(item) == atomic_load_explicit(&slot->key, memory_order_relaxed)) {
@@ -466,24 +461,24 @@ bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *ite
 
 #define GZIP_HEAD 10
 #define GZIP_TAIL 8
-/* With the shortest deflate stream, that of an empty body. */
+/* With the shortest deflate stream. */
 #define GZIP_LEAST (GZIP_HEAD + 2 + GZIP_TAIL)
 
 /* --- zstd (RFC 8878 §3.1) */
 
 #define ZSTD_MAGIC UINT32_C(0xfd2fb528)
-#define ZSTD_SKIPPABLE UINT32_C(0x184d2a50) /* and the 15 that follow */
+#define ZSTD_SKIPPABLE UINT32_C(0x184d2a50) /* … and the next 15 values */
 
-/* A walk along the frames of a file. */
+/* A position in the sequence of a file's frames. */
 typedef struct {
     const el_precompressed_t *file;
     uint64_t at;
-    bool open;     /* the bytes at hand end before the file does */
-    bool unsized;  /* a frame did not say its size */
-    uint64_t body; /* bytes of the frames that did: never more than the original has */
+    bool open;     /* the rest of the file is not in `bytes` */
+    bool unsized;  /* a frame had no content size */
+    uint64_t body; /* sum of content sizes, at most the original's size */
 } zstd_walk_t;
 
-/* The next bytes, 4 or fewer, as a number. False if they are not at hand. */
+/* Reads up to 4 bytes as a number. False if they are not in `bytes`. */
 static bool entry_zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number)
 {
     const el_precompressed_t *file = walk->file;
@@ -498,16 +493,13 @@ static bool entry_zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number
     return true;
 }
 
-/* A walk has to stop here: the rest is not at hand, or missing. */
+/* The fault if the walk cannot go on: none if the rest was only not read. */
 static el_precompressed_fault_t entry_zstd_stop(const zstd_walk_t *walk)
 {
     return walk->open ? GOOD : EL_PRECOMPRESSED_CODING;
 }
 
-/*
- * The header behind the magic (§3.1.1.1). One with a dictionary's number needs that dictionary,
- * which no browser has.
- */
+/* The header after the magic number (§3.1.1.1). Browsers have no dictionary for its id. */
 static el_precompressed_fault_t entry_zstd_head(zstd_walk_t *walk, bool *checksum)
 {
     static const uint8_t of_dictionary[] = {0, 1, 2, 4}, of_size[] = {0, 2, 4, 8};
@@ -544,7 +536,7 @@ static el_precompressed_fault_t entry_zstd_head(zstd_walk_t *walk, bool *checksu
     return GOOD;
 }
 
-/* A frame behind its magic, to its end if that is at hand. */
+/* A frame after its magic number. */
 static el_precompressed_fault_t entry_zstd_frame(zstd_walk_t *walk)
 {
     bool checksum = false;
@@ -558,7 +550,7 @@ static el_precompressed_fault_t entry_zstd_frame(zstd_walk_t *walk)
         if ((block >> 1 & 3) == 3) {
             return EL_PRECOMPRESSED_CODING;
         }
-        walk->at += (block >> 1 & 3) == 1 ? 1 : block >> 3; /* one byte, repeated; or so many */
+        walk->at += (block >> 1 & 3) == 1 ? 1 : block >> 3; /* RLE blocks have one byte */
         if (walk->at > walk->file->size) {
             return EL_PRECOMPRESSED_CODING;
         }
@@ -606,22 +598,22 @@ el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
     }
     switch (file->coding) {
     case EL_GZIP:
-        /* The magic, deflate as the method, and no flag that is reserved (RFC 1952). */
+        /* Magic number, deflate as the method, no reserved flag (RFC 1952 §2.3). */
         if (file->nbytes < GZIP_LEAST || bytes[0] != 0x1f || bytes[1] != 0x8b || bytes[2] != 8
             || (bytes[3] & 0xe0) != 0) {
             return EL_PRECOMPRESSED_CODING;
         }
         /*
-         * Of several members browsers and curl read the first, and take that for the whole body:
-         * its size is not the one that the last member says.
+         * The size is the last member's. If there are several members it differs from the
+         * original's, which is right: browsers and curl take the first member for the whole body.
          */
         return (uint32_t)el_bytes_get(file->end, sizeof(file->end)) == (uint32_t)file->original
                    ? GOOD
                    : EL_PRECOMPRESSED_SIZE;
     case EL_BR:
         /*
-         * brotli has no magic. 0x11 begins the streams of its --large_window, which RFC 7932
-         * forbids. One byte has no room for more than the stream of an empty body.
+         * br has no magic number. 0x11 begins the streams of brotli's --large_window, which RFC
+         * 7932 forbids. A file of one byte can only be an empty body.
          */
         if (bytes[0] == 0x11) {
             return EL_PRECOMPRESSED_WINDOW;
@@ -636,7 +628,7 @@ el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
 
 /* --- verdicts */
 
-/* The lowest bits of a verdict's word are the verdict. */
+/* The lowest bits of a verdict's word are the verdict plus 1. */
 #define VERDICT_BITS UINT64_C(15)
 _Static_assert(EL_PRECOMPRESSED_FAULTS_COUNT < 15, "a verdict has room, and none is a zero word");
 
@@ -651,7 +643,7 @@ static uint64_t entry_id_hash(const el_precompressed_id_t *id)
     return hash;
 }
 
-/* The bits of a hash below the place are the verdict's. */
+/* The place is taken from the bits above the verdict's. */
 #define PLACES (sizeof((el_precompressed_verdicts_t){0}.verdict) / sizeof(_Atomic uint64_t))
 
 bool el_precompressed_recall(const el_precompressed_verdicts_t *verdicts,

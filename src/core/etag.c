@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The suffix of mod_deflate's INFLATE, and so of this project's. */
+/* As mod_deflate's INFLATE does. */
 #define DECODED "-gunzip"
 
 static bool etag_starts_weak(const char *text)
@@ -13,7 +13,7 @@ static bool etag_starts_weak(const char *text)
     return text[0] == 'W' && text[1] == '/';
 }
 
-/* The quoted part of `text`, its quotes included, and its length; NULL if it is not a tag. */
+/* The quoted part of `text`, with its quotes, and its length. NULL if `text` is not a tag. */
 static const char *etag_quoted_part(const char *text, size_t *len)
 {
     const char *quoted = etag_starts_weak(text) ? text + 2 : text;
@@ -22,7 +22,7 @@ static const char *etag_quoted_part(const char *text, size_t *len)
     return *len >= 2 && quoted[0] == '"' && quoted[*len - 1] == '"' ? quoted : NULL;
 }
 
-/* The same of a list's member, which is a tag by its making. */
+/* The same for a member of a list, which is always a tag. */
 static const char *etag_member_quoted(const el_etag_t *tag, size_t *len)
 {
     size_t prefix = tag->weak ? 2 : 0;
@@ -31,7 +31,7 @@ static const char *etag_member_quoted(const el_etag_t *tag, size_t *len)
     return tag->text + prefix;
 }
 
-/* Appends `suffix` to the tag by `mode`; see el_etag_encode(). */
+/* Appends `suffix` inside of the tag by `mode`; see el_etag_encode(). */
 static bool etag_append(const char *tag, el_etag_mode_t mode, const char *suffix, char *out,
                         size_t size)
 {
@@ -90,7 +90,7 @@ bool el_etag_next(const char **cursor, el_etag_t *tag)
             at++;
             continue;
         }
-        /* No tag: up to a comma, but not to one within quotes. */
+        /* Not a tag: skip to the next comma outside of quotes. */
         for (; *at != '\0' && *at != ','; at++) {
             const char *other = *at == '"' ? strchr(at + 1, '"') : at;
 
@@ -110,7 +110,7 @@ bool el_etag_same(const el_etag_t *tag, const char *other)
     return other_quoted != NULL && len == other_len && memcmp(quoted, other_quoted, len) == 0;
 }
 
-/* Takes `suffix` off the first `*len` bytes of a quoted part, if they end in it. */
+/* Removes `suffix` from the end of the first `*len` bytes of a quoted part. */
 static bool etag_strip(const char *quoted, size_t *len, const char *suffix)
 {
     size_t suffix_len = strlen(suffix);
@@ -138,7 +138,7 @@ el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base)
     return EL_IDENTITY;
 }
 
-/* How long the quoted part of `tag` is without the suffixes that the rule takes; 0: it has none. */
+/* Length of the quoted part of `tag` before the suffixes that the rule takes; 0: it has none. */
 static size_t etag_base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
 {
     size_t base = 0, len;
@@ -154,8 +154,8 @@ static size_t etag_base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
 }
 
 /*
- * Milliseconds since 1970 have 11 hexadecimal digits, hashes 32 or more. Numbers that people write
- * are shorter: a date has eight.
+ * Digits of a long number. Microseconds since 1970 have 13 hexadecimal digits and hashes at least
+ * 32. Numbers that people write are shorter: a date has eight.
  */
 #define LONG_NUMBER 10
 
@@ -200,7 +200,7 @@ size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, si
 
     while (el_etag_next(&list, &tag)) {
         size_t base = rule->strong && tag.weak ? 0 : etag_base_of(&tag, rule);
-        size_t need = before_len + base + 1; /* and the closing quote */
+        size_t need = before_len + base + 1; /* with the closing quote */
         const char *quoted = etag_member_quoted(&tag, &len);
 
         if (base == 0 || !el_etag_is_made(quoted + 1, base - 1) || need >= size - written) {
@@ -246,10 +246,7 @@ bool el_etag_named(const char *list, const char *current, const el_etag_rule_t *
     return found;
 }
 
-/*
- * Moves behind the `close` that belongs to what opens here; `*text` and `*len` have what is
- * within.
- */
+/* Moves behind `close`; `*text` and `*len` are the text in between. */
 static bool etag_take_bracketed(const char **at, char close, const char **text, size_t *len)
 {
     const char *end = strchr(*at, close);
@@ -266,7 +263,7 @@ static bool etag_take_bracketed(const char **at, char close, const char **text, 
     return true;
 }
 
-/* Moves over one thing within a list, or to its end; `*found` if that is a tag. */
+/* Moves over one item of a list, or its end. `*found`: the item is a tag. */
 static bool etag_step_within(el_etag_state_t *state, bool *found)
 {
     const char *text, *cursor;

@@ -12,7 +12,7 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
         .tag_suffix = "-gzip",
         .extension = ".gz",
         .level_min = 1,
-        .level_max = 12, /* libdeflate's best; zlib ends at 9 */
+        .level_max = 12, /* libdeflate's highest; zlib ends at 9 */
         .default_min = 1,
         .default_max = 9,
         .stock_level = 6, /* zlib's Z_DEFAULT_COMPRESSION */
@@ -27,7 +27,7 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
         .level_min = 0,
         .level_max = 11,
         .default_min = 0,
-        .default_max = 6, /* beyond it brotli is made for files that are compressed once */
+        .default_max = 6, /* brotli's higher ones are meant for compressing files once */
         .stock_level = 5,
         .stock = EL_BR,
     },
@@ -38,10 +38,10 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
         .tag_suffix = "-zstd",
         .extension = ".zst",
         .level_min = 1,
-        .level_max = 19, /* 20 and above want windows that browsers refuse (RFC 9659) */
+        .level_max = 19, /* 20 and above use windows that browsers refuse (RFC 9659) */
         .default_min = 1,
         .default_max = 9,
-        .stock_level = 3, /* the library's own default */
+        .stock_level = 3, /* the library's default */
         .stock = EL_GZIP,
     },
     [EL_DCB] = {.token = "dcb", .tag_suffix = "-dcb", .base = EL_BR},
@@ -79,7 +79,7 @@ el_coding_t el_coding_find(const char *name, size_t len)
     return el_coding_needs_dictionary(coding) ? EL_IDENTITY : coding;
 }
 
-/* The length of the list without white space and commas at its end. */
+/* Length without trailing blanks and commas. */
 static size_t http_trimmed(const char *list, size_t len)
 {
     while (len > 0 && (list[len - 1] == ',' || el_text_is_space(list[len - 1]))) {
@@ -114,7 +114,7 @@ bool el_encoding_is_magic(const char *data, size_t len)
            || (len >= 4 && memcmp(data, "\x28\xb5\x2f\xfd", 4) == 0);
 }
 
-/* Of dcz: the frame that decoders of zstd skip (RFC 8878 §3.1.2), with its length of 32. */
+/* dcz begins with a skippable zstd frame (RFC 8878 §3.1.2) of length 32. */
 static const uint8_t dcz_magic[] = {0x5e, 0x2a, 0x4d, 0x18, 0x20, 0x00, 0x00, 0x00};
 static const uint8_t dcb_magic[] = {0xff, 0x44, 0x43, 0x42};
 
@@ -129,13 +129,12 @@ size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_H
     return len + EL_DICTIONARY_HASH;
 }
 
-/* The rest of the line. */
 typedef struct {
     const char *at;
     const char *end;
 } cursor_t;
 
-/* The weights found so far, each with whether it was mentioned at all. */
+/* The weights found so far, and a flag for each coding that was mentioned. */
 typedef struct {
     uint16_t q[EL_ALL_CODINGS];
     bool named[EL_ALL_CODINGS];
@@ -148,7 +147,7 @@ static bool http_is_at(const cursor_t *c, char wanted)
     return c->at < c->end && *c->at == wanted;
 }
 
-/* Moves behind the quoted string that begins here. False, and at the end, if it never closes. */
+/* Moves behind a quoted string. False, and at the end, if it is not closed. */
 static bool http_skip_quoted(cursor_t *c)
 {
     for (c->at++; c->at < c->end; c->at++) {
@@ -163,10 +162,10 @@ static bool http_skip_quoted(cursor_t *c)
     return false;
 }
 
-/* The fraction of a qvalue has at most this many digits (RFC 9110 §12.4.2). */
+/* Most digits of a qvalue's fraction (RFC 9110 §12.4.2). */
 #define QVALUE_DIGITS 3
 
-/* Reads a qvalue of exactly `len` bytes. False if the grammar has no such one. */
+/* Parses a qvalue of exactly `len` bytes. False if it is invalid. */
 static bool http_read_qvalue(const char *text, size_t len, uint16_t *q)
 {
     unsigned value, unit = EL_Q_ONE;
@@ -188,8 +187,8 @@ static bool http_read_qvalue(const char *text, size_t len, uint16_t *q)
 }
 
 /*
- * Reads what follows a semicolon: nothing, `name`, `name=`, `name=token` or `name="string"`, with
- * whitespace anywhere between; false if it is none of these. The first valid weight goes to `q`.
+ * Reads a parameter after its semicolon: nothing, `name`, `name=`, `name=token` or `name="string"`,
+ * with whitespace anywhere between. False for other text. The first valid weight is stored in `q`.
  */
 static bool http_read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
 {
@@ -217,7 +216,7 @@ static bool http_read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
     return true;
 }
 
-/* Reads one member of the list, up to its comma, and notes it if it is well-formed. */
+/* Reads one member of the list, up to its comma, and stores it if it is well-formed. */
 static void http_read_member(cursor_t *c, found_t *found)
 {
     const char *name = c->at;
@@ -244,7 +243,7 @@ static void http_read_member(cursor_t *c, found_t *found)
             found->q[coding] = q;
         }
     }
-    /* The comma that ends this member: not one within quotes. */
+    /* Skip to the comma outside of quotes. */
     while (c->at < c->end && *c->at != ',') {
         if (*c->at == '"') {
             http_skip_quoted(c);
@@ -305,7 +304,7 @@ bool el_accept_takes(const el_accept_t *accept, el_coding_t coding)
 
 #define NAMES(type, subtype) {type, subtype, sizeof(type) - 1, sizeof(subtype) - 1}
 
-/* docs/manual/directives.md says why each is here. */
+/* docs/manual/directives.md gives the reason for each. */
 const el_mediatype_t el_mediatype_defaults[] = {
     NAMES("text", "*"),
     NAMES("application", "javascript"),
@@ -363,16 +362,13 @@ const el_mediatype_t el_mediatype_defaults[] = {
     NAMES("model", "mtl"),
     NAMES("model", "stl"),
 };
-/* Rows in a run that are of one type, which is compared once for them. */
+/* Numbers of successive rows with the same type, which is compared only once. */
 static const uint8_t rows_of_type[] = {1, 36, 3, 4, 5, 6};
 
 const size_t el_mediatype_defaults_count =
     sizeof(el_mediatype_defaults) / sizeof(el_mediatype_defaults[0]);
 
-/*
- * Splits what `value` begins with, two tokens around a slash; what follows is not looked at. NUL is
- * no part of a token.
- */
+/* Splits the two tokens around a slash at the beginning of `value`. A NUL ends a token. */
 static bool http_split(const char *value, el_mediatype_t *names)
 {
     names->type = value;
@@ -405,7 +401,7 @@ bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
     if (len == 1 && *name == '*') {
         return !any_type || pattern->type_len == 1;
     }
-    /* A star is allowed before "+suffix", and nowhere else. */
+    /* A star is only allowed alone and before "+suffix". */
     if (len > 2 && name[0] == '*' && name[1] == '+') {
         name++;
         len--;
@@ -421,7 +417,7 @@ static inline bool http_subtype_matches(const el_mediatype_t *pattern, const el_
     if (*pattern->subtype != '*') {
         return len == type->subtype_len && el_text_same(pattern->subtype, type->subtype, len);
     }
-    /* Behind the star: nothing, or a suffix that something precedes. */
+    /* "*" matches any subtype, "*+suffix" one with text before the suffix. */
     len--;
     return type->subtype_len > len && el_text_same(pattern->subtype + 1, end - len, len);
 }
@@ -446,14 +442,14 @@ static bool http_has_type_of(const el_mediatype_t *pattern, const char *value)
     return !*type && *value == '/';
 }
 
-/* As el_mediatype_read() and el_mediatype_match() with each, but that a type is compared once. */
+/* Reads and matches like the two functions above, but compares each type only once. */
 bool el_mediatype_is_default(const char *value)
 {
     const el_mediatype_t *pattern = el_mediatype_defaults;
     char first;
 
     value = value ? value : "";
-    /* Not by strspn(): a call takes longer than this loop, which most often ends at once. */
+    /* Not strspn(): its call takes longer than this loop, which usually ends at once. */
     while (el_text_is_space(*value)) {
         value++;
     }
@@ -474,16 +470,12 @@ bool el_mediatype_is_default(const char *value)
     return false;
 }
 
-/* Part of a field. */
 typedef struct {
     const char *at;
     const char *end;
 } text_t;
 
-/*
- * Finds an item between two `mark`s in the field. Only spaces may be around it (§4.2), no tabs.
- * False if it is none.
- */
+/* Finds the text between two `mark`s. Only spaces, no tabs, may surround them (§4.2). */
 static bool http_find_item(const char *field, char mark, text_t *item)
 {
     item->at = field + strspn(field, " ");
@@ -499,7 +491,7 @@ static bool http_find_item(const char *field, char mark, text_t *item)
     return true;
 }
 
-/* Base64 (RFC 4648 §4). Bits behind the last byte must be 0: equal bytes have one spelling. */
+/* Base64 (RFC 4648 §4). Unused bits must be 0, so that equal bytes have one spelling. */
 bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
 {
     static const char alphabet[] =
@@ -508,7 +500,7 @@ bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
     size_t n = 0;
     text_t text;
 
-    /* With its padding it has four characters for each three bytes that have begun. */
+    /* Four characters for each three bytes, the last ones padded. */
     if (!http_find_item(field, ':', &text)
         || (size_t)(text.end - text.at) != (nbytes + 2) / 3 * 4) {
         return false;
@@ -593,7 +585,7 @@ static void http_put_text(el_structured_writer_t *writer, const char *text)
     }
 }
 
-/* A key and its `=`, behind `before`. */
+/* Writes `before`, the key and `=`. */
 static void http_put_key(el_structured_writer_t *writer, const char *before, const char *key)
 {
     http_put_text(writer, before);
@@ -601,7 +593,7 @@ static void http_put_key(el_structured_writer_t *writer, const char *before, con
     http_put(writer, '=');
 }
 
-/* Between the members of a Dictionary. */
+/* The separator before a member. */
 static const char *http_comma(const el_structured_writer_t *writer)
 {
     return writer->len > 0 ? ", " : "";
@@ -663,20 +655,17 @@ void el_structured_add_words(el_structured_writer_t *writer, const char *key, co
     http_put(writer, ')');
 }
 
-/* The longest duration that is told from others (RFC 9111 §1.2.2). */
+/* Longer durations count as this one (RFC 9111 §1.2.2). */
 #define SECONDS_MOST ((UINT64_C(1) << 31) - 1)
 
 typedef struct {
     const char *name;
     size_t name_len;
-    const char *value; /* without its quotes; NULL: none */
+    const char *value; /* without quotes; NULL: none */
     size_t value_len;
 } directive_t;
 
-/*
- * Takes the next directive off the field, and what else there is before the next comma. False at
- * the field's end.
- */
+/* Takes the next directive, and any other text before the next comma. False at the end. */
 static bool http_next_directive(const char **field, directive_t *directive)
 {
     const char *at = *field + strspn(*field, " \t,");
@@ -716,7 +705,7 @@ el_cache_control_t el_cache_control_parse(const char *field)
             const char *at = directive.value, *end = at ? at + directive.value_len : NULL;
             uint64_t seconds = 0;
 
-            /* A value that is no number counts as 0: stale. */
+            /* An invalid value counts as 0: stale. */
             if (!at || !el_text_number(&at, end, &seconds) || at != end) {
                 seconds = 0;
             }

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 /*
- * What a saved byte is worth, in nanoseconds of CPU time, at the floor and at the ceiling. By the
- * built-in costs, those of the default bounds cost from 10 to 1400; five eighths up, where a server
- * starts, is what makes mod_deflate's bytes. docs/internals/engines.md has the figures. Where a
- * site's bounds allow, or leave, only dearer ones, the scale follows them.
+ * Prices at the floor and at the ceiling, in ns of CPU time for a saved byte. By the built-in
+ * costs, the bytes of the default bounds cost 10 to 1400; five eighths of the scale, where a server
+ * starts, gives mod_deflate's sizes. docs/internals/engines.md has the figures. If the bounds of a
+ * site leave only dearer setups, the scale follows them.
  */
 #define PRICE_LOW 8.
 #define PRICE_HIGH 1536.
@@ -61,14 +61,14 @@ unsigned el_ladder_start(const el_range_t *ranges)
     return best;
 }
 
-/* Whether `a` comes before `b`: it takes less time, or as much for fewer bytes. */
+/* Order: less time first; with equal time, fewer bytes first. */
 static bool ladder_is_before(const el_rung_t *a, const el_rung_t *b)
 {
     return a->cost.nsec != b->cost.nsec ? a->cost.nsec < b->cost.nsec
                                         : a->cost.size < b->cost.size;
 }
 
-/* What a byte costs, in nanoseconds, that `b` saves over `a`; `b` makes fewer. */
+/* ns of CPU time for each byte that `b` saves over `a`; `b` makes fewer. */
 static double ladder_price_between(const el_rung_t *a, const el_rung_t *b)
 {
     double saved = ((double)a->cost.size - (double)b->cost.size) / 10000 * 1024;
@@ -103,7 +103,7 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
 {
     size_t left = 0;
 
-    /* Insertion: setups come coding by coding with their levels rising, so nearly in order. */
+    /* Insertion sort: setups come coding by coding in order of level, nearly sorted. */
     for (size_t i = 1; i < count; i++) {
         el_rung_t rung = rungs[i];
         size_t at = i;
@@ -119,7 +119,7 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
         if (left > 0 && rung.cost.size >= rungs[left - 1].cost.size) {
             continue;
         }
-        /* Prices have to rise: a rung after which bytes get cheaper is not worth standing on. */
+        /* Prices must rise. If bytes get cheaper after a setup, it is never the best. */
         while (left > 1
                && ladder_price_between(&rungs[left - 2], &rungs[left - 1])
                       >= ladder_price_between(&rungs[left - 1], &rung)) {
@@ -173,10 +173,10 @@ const el_rung_t *el_ladder_within(const el_rung_t *rungs, const el_rung_t *rung,
     return rung;
 }
 
-/* A setup that is tried burdens its response by at most so many times as much as that in use. */
+/* Largest cost of a trial, relative to the setup in use. */
 #define TRIAL_MOST 1.2
 
-/* A KB's CPU time, and its bytes at the price. */
+/* CPU time of a KB plus its bytes at the price. */
 static double ladder_burden(el_cost_t cost, double price)
 {
     return cost.nsec + price * cost.size / 10000 * 1024;

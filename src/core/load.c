@@ -9,14 +9,14 @@
 /* The columns of /proc/stat that count, in the kernel's order (proc(5)). */
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS };
 
-/* Linux 2.4 wrote no more. */
+/* Linux 2.4 has no more columns. */
 #define COLUMNS_NEEDED (IDLE + 1)
 
 /* A line of the text, without its newline. */
 typedef struct {
     const char *at;
     const char *end;
-    bool whole; /* the newline was there: nothing is cut off */
+    bool whole; /* it had a newline, so nothing is cut off */
 } row_t;
 
 static bool load_add(uint64_t *sum, uint64_t number)
@@ -29,9 +29,8 @@ static bool load_add(uint64_t *sum, uint64_t number)
 }
 
 /*
- * Reads the columns behind the label. False if the row is not usable: too few columns, a
- * number that is none, or a row that was cut within the columns that count. Half a row would look
- * like a CPU whose counters fell, and rose again with the next sample.
+ * Reads the columns after the label. False if there are too few, one is not a number, or the row
+ * was cut within those that count.
  */
 static bool load_read_ticks(row_t *row, el_cpu_ticks_t *ticks)
 {
@@ -63,9 +62,8 @@ static bool load_read_ticks(row_t *row, el_cpu_ticks_t *ticks)
     return true;
 }
 
-/* Facts of the rows read so far. */
 typedef struct {
-    bool numbered; /* a cpuN row, be it usable or not */
+    bool numbered; /* a cpuN row, usable or not */
     bool total;    /* a usable `cpu` row */
     el_cpu_ticks_t all;
 } seen_t;
@@ -127,13 +125,13 @@ static bool load_is_in(const el_cpuset_t *set, unsigned cpu)
     return (set->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
 }
 
-/* A sum over many CPUs can pass 64 bits if the text is nonsense; a double loses precision. */
+/* A double: a sum of nonsense over many CPUs may exceed 64 bits. */
 static double load_moved(uint64_t before, uint64_t after)
 {
     return after > before ? (double)(after - before) : 0.0;
 }
 
-/* Ticks of rounding that idle and iowait may show between them. */
+/* Ticks by which rounding may make idle and iowait fall or exceed the clock. */
 #define ROUNDING 2
 
 bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
@@ -151,20 +149,20 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
         const el_cpu_ticks_t *b = &before->cpu[i];
         const el_cpu_ticks_t *a = &after->cpu[i];
 
-        /* The `cpu` row is for all. */
+        /* The `cpu` row is in no set. */
         if (!after->summed
             && !(load_is_in(&before->present, i) && load_is_in(&after->present, i)
                  && (mask == NULL || load_is_in(mask, i)))) {
             continue;
         }
         /*
-         * The two counters together: when another CPU wakes a task that waits, a tickless kernel
-         * moves the time of waiting from iowait to idle.
+         * Added up first: when another CPU wakes a waiting task, a tickless kernel moves waiting
+         * time from iowait to idle.
          */
         rest = (double)a->idle - (double)b->idle + ((double)a->iowait - (double)b->iowait);
         cpus++;
         exact += rest;
-        /* A CPU that was taken away and given back begins anew. */
+        /* Counters of a CPU that was taken away and given back begin anew. */
         clocked = clocked && rest >= -ROUNDING;
         worked += load_moved(b->busy, a->busy);
         rested += load_moved(b->idle, a->idle) + load_moved(b->iowait, a->iowait);
@@ -172,7 +170,7 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
     if (worked + rested <= 0) {
         return false;
     }
-    /* Counters that are made up, or another machine's, need not fit the clock. */
+    /* Counters that are not this kernel's own may not fit the clock. */
     passed = ticks * cpus;
     slack = passed + ROUNDING * cpus;
     if (clocked && exact <= slack && worked + exact <= 2 * slack) {
@@ -183,7 +181,7 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
     return true;
 }
 
-/* A limit this near to the CPUs that there are is none: /proc/stat resolves more. */
+/* A limit this near to the number of CPUs counts as none: /proc/stat resolves more. */
 #define LIMIT_SLACK 0.01
 
 const char *const el_load_words[EL_LOAD_KINDS] = {
@@ -269,7 +267,7 @@ unsigned el_cpuset_count(const el_cpuset_t *set)
     return count;
 }
 
-/* A part of a text: a line, or a field of one. */
+/* A line, or a field of one. */
 typedef struct {
     const char *at;
     const char *end;
@@ -287,7 +285,7 @@ static bool load_is_text(part_t part, const char *text)
     return load_length(part) == len && memcmp(part.at, text, len) == 0;
 }
 
-/* Takes what comes before `separator`, or all that is left; false if nothing is. */
+/* Takes the text before `separator`, or all that is left. False if nothing is left. */
 static bool load_take(part_t *rest, char separator, part_t *part)
 {
     const char *found;
@@ -302,7 +300,7 @@ static bool load_take(part_t *rest, char separator, part_t *part)
     return true;
 }
 
-/* True if the list `names`, separated by commas, has `name`. */
+/* True if the comma-separated list `names` contains `name`. */
 static bool load_lists(part_t names, const char *name)
 {
     part_t one;
@@ -315,7 +313,7 @@ static bool load_lists(part_t names, const char *name)
     return false;
 }
 
-/* The path of the group: `4:cpu,cpuacct:/path`, or `0::/path` in version 2. */
+/* Finds the group's path: `4:cpu,cpuacct:/path`, or `0::/path` in version 2. */
 static bool load_find_group(part_t text, const char *controller, part_t *path)
 {
     part_t line, number, names;
@@ -334,13 +332,13 @@ static bool load_find_group(part_t text, const char *controller, part_t *path)
     return false;
 }
 
-/* A mount: its root in the hierarchy, and where it is. */
+/* A mount: its root in the hierarchy, and its mount point. */
 typedef struct {
     part_t root;
     part_t point;
 } mount_t;
 
-/* `31 23 0:28 /root /point options [optional …] - type source superoptions` (proc(5)). */
+/* Parses `31 23 0:28 /root /point options [optional …] - type source superoptions` (proc(5)). */
 static bool load_read_mount(part_t line, const char *controller, mount_t *mount)
 {
     part_t field, type, source, options;
@@ -371,7 +369,7 @@ static bool load_is_octal(char c)
     return c >= '0' && c <= '7';
 }
 
-/* Copies; in mountinfo blanks and backslashes are written as `\040`. False if it is too long. */
+/* Appends `part`. mountinfo writes blanks and backslashes as `\040`. False if it is too long. */
 static bool load_append(char *to, size_t size, size_t *len, part_t part, bool escaped)
 {
     while (part.at < part.end) {
@@ -392,7 +390,7 @@ static bool load_append(char *to, size_t size, size_t *len, part_t part, bool es
     return true;
 }
 
-/* The part of `path` below `root`; empty if it is not below, or leads out by `..`. */
+/* The part of `path` below `root`; empty if it is not below, or has `..`. */
 static part_t load_below(part_t path, part_t root)
 {
     part_t none = {path.end, path.end};
@@ -449,7 +447,7 @@ bool el_cgroup_parent(char *folder, size_t base)
     return true;
 }
 
-/* A number, then what may follow it in a file of one number: a newline. */
+/* Reads a number at the end of the text, or before a newline. */
 static bool load_only_number(const char *text, size_t len, uint64_t *number)
 {
     const char *at = text;

@@ -5,21 +5,21 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A checksum of 0 is that of zeroed memory, and of no structure. */
+/* 0 marks zeroed memory, so no structure may have the checksum 0. */
 static uint64_t lockfree_finished(uint64_t sum)
 {
     return sum ? sum : 1;
 }
 
-/* Bytes in the next word, of those that are left. */
+/* Bytes in the next word. */
 static size_t lockfree_part(size_t left)
 {
     return left < sizeof(uint64_t) ? left : sizeof(uint64_t);
 }
 
 /*
- * The words need no order among them: the checksum finds every mixture. The last store releases and
- * the first load acquires so that a reader that comes after a writer reads all of it.
+ * The words need no order among them: the checksum detects every mixture. The last store releases
+ * and the first load acquires, so that a reader that comes after a writer reads all of its words.
  */
 void el_snapshot_write(_Atomic uint64_t *words, _Atomic uint64_t *checksum, const void *data,
                        size_t nbytes)
@@ -57,7 +57,7 @@ bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *che
 
 #define BEING_CLEARED UINT32_MAX
 
-/* Only one of those who find the holder with `pid` clears it. */
+/* Only one of several callers that find the holder with `pid` clears it. */
 static void lockfree_clear_holder(el_in_flight_t *held, el_holder_t *holder, uint32_t pid)
 {
     if (atomic_compare_exchange_strong(&holder->pid, &pid, BEING_CLEARED)) {
@@ -124,11 +124,11 @@ uint64_t el_in_flight_nbytes(const el_in_flight_t *held)
     return now > 0 ? (uint64_t)now : 0;
 }
 
-/* The word: how many pauses there were in a row, and in the bits above, when the last one ends. */
+/* The word: the number of pauses in a row, and above it the end of the last one. */
 #define COUNT_BITS 8
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
 
-/* The longest pause is reached by then; there is nothing to count beyond it. */
+/* The longest pause is reached before this count. */
 #define COUNT_MOST 16
 
 static uint64_t lockfree_length_of(uint64_t count)
@@ -162,7 +162,7 @@ el_pause_state_t el_pause_at(el_pause_t *pause, uint64_t now, el_pause_ticket_t 
 
 uint64_t el_pause_failed(el_pause_t *pause, el_pause_ticket_t ticket, uint64_t now)
 {
-    /* A trial has counted already, in case that nothing is ever heard of it. */
+    /* el_pause_at() has counted a trial already, in case it is never reported. */
     uint64_t count = ticket ? ticket & COUNT_MASK : 1;
     uint64_t length = lockfree_length_of(count);
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Digits of a number that are read: more would lose precision without a word. */
+/* Digits of a number; more would lose precision silently. */
 #define DIGITS_MAX 15
 
 #define NSEC_PER_SEC 1e9
@@ -14,12 +14,12 @@
 #define BYTES_PER_GB 1e9
 
 /*
- * More than a byte costs that the dearest setup saves, br 11 with 130 µs: free CPU time is worth no
- * more. A full CPU then still leads to cheap setups, see el_price_delay().
+ * Upper bound of the worth, above the price of the dearest setup, br 11 with 130 µs. If CPU time is
+ * free, a full CPU still leads to cheap setups; see el_price_delay().
  */
 #define WORTH_MOST 2e5
 
-/* A page of some tens of KB comes in a few flights of a congestion window that has just opened. */
+/* A page of some tens of KB arrives within a few round trips of a new congestion window. */
 #define RATE_DEFAULT 5e6
 #define RATE_LEAST 1e6
 #define RATE_MOST 20e6
@@ -29,7 +29,7 @@ typedef struct {
     const char *end;
 } rest_t;
 
-/* The next word, without the blanks around it; empty at the end. */
+/* The next word, empty at the end. */
 static rest_t price_next_word(rest_t *rest)
 {
     rest_t word;
@@ -48,7 +48,7 @@ static bool price_is_word(rest_t word, const char *text)
     return el_text_is(word.at, (size_t)(word.end - word.at), text);
 }
 
-/* Digits with at most one point, into `number`; moves `word` behind them. */
+/* Reads digits with at most one point into `number`, and advances `word`. */
 static bool price_take_number(rest_t *word, double *number)
 {
     double value = 0, unit = 1;
@@ -73,7 +73,7 @@ static bool price_take_number(rest_t *word, double *number)
     return digits > 0;
 }
 
-/* A rate in bits a second, above 0. */
+/* Reads a rate in bits a second, above 0. */
 static bool price_take_rate(rest_t word, double *rate)
 {
     static const struct {
@@ -163,7 +163,7 @@ double el_goal_worth(const el_goal_t *goal)
     case EL_GOAL_TIME:
         return fmin(WORTH_MOST, 8 * NSEC_PER_SEC / goal->rate);
     case EL_GOAL_COST:
-        /* Endless where CPU time is for nothing. */
+        /* Infinite if CPU time is free. */
         return fmin(WORTH_MOST, goal->per_gbyte / BYTES_PER_GB * NSEC_PER_HOUR
                                     / goal->per_core_hour);
     default:
@@ -171,50 +171,50 @@ double el_goal_worth(const el_goal_t *goal)
     }
 }
 
-/* A load beyond this counts as this: the delay of a full queue has no bound. */
+/* A higher load counts as this one: the delay at 1 is infinite. */
 #define LOAD_MOST 0.999
 
-/* Erlang's formula goes from CPU to CPU; from so many on, the delay is that of so many. */
+/* Erlang's formula takes a step for each CPU; more CPUs count as this many. */
 #define CPUS_MOST 512
 
 /*
- * How fast the load is followed: by a mean over so many seconds, of which the first samples count
- * evenly, or, if samples are far off, by this share of the way. Up further than down: effort that is
- * spent too late delays others.
+ * The load follows samples within the noise by a mean over this many seconds, whose first samples
+ * weigh the same. It follows samples beyond the noise by these shares of the difference. Up faster
+ * than down: effort that falls too late delays others.
  */
 #define SECONDS_SLOW 40.
 #define FAST_UP 1.
 #define FAST_DOWN 0.3
 
 /*
- * A sample is far off from so many mean deviations on, and the share rises up to there by the sixth
- * power: half as far off hardly counts. The deviation is bounded, so that a load that jumps does
- * not make the next jump look like noise.
+ * Samples this many mean deviations away are beyond the noise. Below, the share grows with the
+ * sixth power, so that half as far hardly counts. The deviation is bounded, so that after a jump
+ * the next jump does not look like noise.
  */
 #define DEVIATIONS 5.
 #define DEVIATION_FIRST 0.05
 #define DEVIATION_LEAST 0.02
 #define DEVIATION_MOST 0.15
 
-/* A machine hides how much more is asked if less than this part of one CPU is idle. */
+/* A CPU counts as full if less than this part of one CPU is idle: the demand beyond is hidden. */
 #define IDLE_LEAST 0.03
 
-/* The delay is set anew if it would be so many times as large, or as small. */
+/* The delay changes only by at least this factor. */
 #define BAND 1.5
 
 /*
- * A sample that moves the load by more than this share is a jump: what came before it then counts
- * as this many samples. Otherwise the mean would stay near full for half a minute after a full CPU,
- * and effort at the floor. With fewer samples, others' turns on the CPU are taken for a load.
+ * A sample that moves the load by more than this share is a jump: earlier samples then count as
+ * this many. Otherwise the mean would stay near full, and effort at the floor, for half a minute
+ * after a full CPU. With fewer samples, brief work of other processes would look like load.
  */
 #define JUMP 0.1
 #define JUMP_SAMPLES 10.
 
-/* The delay of `cpus` CPUs, a whole number. */
+/* The delay for a whole number of CPUs. */
 static double price_delay_of(double load, unsigned cpus)
 {
     double c = cpus;
-    double a = load * c; /* offered load in CPUs: requests a second times the service time */
+    double a = load * c; /* offered load in CPUs: requests a second × service time */
     double b = 1, db = 0; /* Erlang's B, and its derivative by `a` */
     double wait, dwait, free;
 
@@ -228,7 +228,7 @@ static double price_delay_of(double load, unsigned cpus)
         b = before / (n + before);
         db = dbefore * n / ((n + before) * (n + before));
     }
-    /* Erlang's C over the CPUs that are free: the mean wait for a service time of 1. */
+    /* Erlang's C over the free CPUs: the mean wait for a service time of 1. */
     free = c - a * (1 - b);
     wait = c * b / (free * (c - a));
     dwait = wait * (db / b + (1 - b - a * db) / free + 1 / (c - a));
@@ -250,9 +250,8 @@ double el_price_delay(double load, double cpus)
 }
 
 /*
- * The share of the way to a sample that is `error` off. A single sample that is far off may be
- * noise, a full CPU too if it is often busy: it takes two in a row, or one that is twice as far
- * off.
+ * The share of the way to a sample that is `error` away. A single sample beyond the noise may be an
+ * outlier, also at a full CPU that is often busy: it takes two in a row, or one twice as far.
  */
 static double price_gain(el_price_memory_t *memory, double error, double seconds, bool full)
 {
@@ -292,7 +291,10 @@ double el_price_follow(el_price_memory_t *memory, double busy, double cpus, doub
     return memory->delay;
 }
 
-/* Of a surge: so many and deviations above the mean, and so much of what a full CPU begins. */
+/*
+ * A surge is at least this many arrivals and deviations above the mean, and this share of the
+ * arrivals that fill the CPUs.
+ */
 #define SURGE_LEAST 5.
 #define SURGE_DEVIATIONS 3.
 #define SURGE_SHARE 0.5

@@ -1,4 +1,4 @@
-/* br by libbrotlienc and libbrotlidec (RFC 7932): all access to them goes through this file. */
+/* br by libbrotlienc and libbrotlidec (RFC 7932). All access to them goes through this file. */
 #include "engines/library.h"
 
 #include "engines/memory.h"
@@ -11,23 +11,21 @@
 #include <string.h>
 
 /*
- * The window, as mod_brotli's default has it. Every larger one costs each decoder its size in
- * memory and buys nothing for bodies below 256 KB.
+ * mod_brotli's default window. A larger one costs each decoder its size in memory and gains nothing
+ * for bodies below 256 KB.
  */
 #define WINDOW_BITS 18
 
 /*
- * At qualities 0 and 1 the encoder closes a block with each call, however little it was given:
- * pieces of 8 KB make a body twice as large as pieces of this size, and take longer. They are
- * gathered first.
+ * At qualities 0 and 1 the encoder ends a block with each call: pieces of 8 KB make a body twice as
+ * large as pieces of GATHER_SIZE, and take longer. So input is gathered first.
  */
 #define GATHER_QUALITY_MAX 1
 #define GATHER_SIZE (64 * 1024)
 
 /*
- * The library has no reset: each body takes an encoder of its own, whose memory a context keeps
- * from one to the next. An encoder holds some ten pieces at a time, at the highest qualities twice
- * that.
+ * The library has no reset: each body takes a new encoder, in memory that the context keeps. An
+ * encoder holds about ten pieces at a time, at the highest qualities twice as many.
  */
 #define PIECES 64
 
@@ -38,25 +36,25 @@ typedef struct {
 } piece_t;
 
 /*
- * As distributions build it, the library ends the process where an allocation fails. So a failing
- * allocation jumps out of the library instead; its memory is all in the pieces.
+ * As built by distributions, the library ends the process if an allocation fails. So a failing
+ * allocation jumps out of the library instead; all of its memory is in the pieces.
  */
 typedef struct {
     el_context_t base;
-    BrotliEncoderState *encoder; /* NULL: none, or it was left by a jump */
-    jmp_buf escape;              /* set by whoever calls the library */
+    BrotliEncoderState *encoder; /* NULL: none, or lost by a jump */
+    jmp_buf escape;              /* set before each call of the library */
     int level;
-    uint8_t *gathered;           /* made by the first stream that needs it */
+    uint8_t *gathered;           /* allocated by the first stream that needs it */
     size_t filled;
-    size_t taken;                /* of what is filled, by the encoder */
-    el_head_t head;              /* of dcb; empty in br */
+    size_t taken;                /* of these, taken by the encoder */
+    el_head_t head;              /* of dcb; empty for br */
     piece_t piece[PIECES];
 } brotli_context_t;
 
 /*
- * For the library: returns memory, or does not return. Of the free pieces it takes the smallest
- * that is large enough, and no more than twice as large; otherwise a new one, in an empty place, or
- * in that of a free piece, which gives its memory back.
+ * The library's allocator: jumps instead of returning NULL. Takes the smallest free piece that is
+ * large enough and at most twice as large. Otherwise allocates a new one, in an empty place or in
+ * place of a free piece, whose memory it frees.
  */
 static void *brotli_acquire_memory(void *opaque, size_t nbytes)
 {
@@ -99,7 +97,7 @@ static void brotli_release_memory(void *opaque, void *memory)
     }
 }
 
-/* After a jump: the encoder is in no state to be called, not even to be destroyed. */
+/* After a jump the encoder must not be called, not even to be destroyed. */
 static void brotli_abandon(brotli_context_t *context)
 {
     context->encoder = NULL;
@@ -120,7 +118,7 @@ static const char *brotli_version(void)
     return text;
 }
 
-/* Tables follow from the quality and the window, the rest from the length. */
+/* Tables depend on the quality and the window, other memory on the length. */
 static uint32_t brotli_key(const el_setup_t *setup)
 {
     return (uint32_t)setup->level << 24 | (uint32_t)setup->window_bits << 16
@@ -136,7 +134,7 @@ static el_context_t *brotli_create(const el_setup_t *setup)
 static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
 {
     brotli_context_t *context = (brotli_context_t *)base;
-    /* The hint is 32 bits wide; anything that large is only "large" to the encoder. */
+    /* The hint has 32 bits; the encoder treats all larger bodies alike. */
     const uint32_t hint = setup->size_hint > UINT32_MAX ? UINT32_MAX : (uint32_t)setup->size_hint;
     const int window_bits = setup->window_bits ? setup->window_bits : WINDOW_BITS;
 
@@ -190,7 +188,7 @@ static el_step_t brotli_run(brotli_context_t *context, el_op_t op, el_span_t *sp
     return EL_STEP_MORE;
 }
 
-/* Gives the gathered bytes to the encoder; `op` is for the last of them. */
+/* Passes the gathered bytes to the encoder; `op` applies after the last of them. */
 static el_step_t brotli_encode_gathered(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
     el_span_t inner = *span;
@@ -224,7 +222,7 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
         result = context->gathered ? EL_STEP_OK : EL_STEP_ERROR;
     }
     while (result == EL_STEP_OK) {
-        /* Once the encoder has begun with the gathered bytes, none may be added. */
+        /* Do not add bytes while the encoder has taken only a part. */
         if (context->taken == 0 && span->in_nbytes > 0) {
             size_t room = GATHER_SIZE - context->filled;
             size_t nbytes = span->in_nbytes < room ? span->in_nbytes : room;
@@ -277,26 +275,23 @@ const el_engine_t el_engine_brotli = {
 };
 
 #ifdef ELASTIC_WITH_DCB
-/*
- * The qualities of dcb: those below look for nothing in dictionaries, those above take far more
- * time.
- */
+/* Lower qualities do not search dictionaries; higher ones take far more time. */
 #define DCB_QUALITY_MIN 5
 #define DCB_QUALITY_MAX 9
 
-/* The blocks that the library has at a time while it prepares a dictionary, and one more. */
+/* Blocks that the library allocates while it prepares a dictionary, plus one. */
 #define DCB_BLOCKS 4
 
-/* A prepared dictionary. The library points into these bytes. */
+/* The library keeps pointers into `bytes`. */
 typedef struct {
     BrotliEncoderPreparedDictionary *dictionary;
     el_account_t *account;
-    jmp_buf escape; /* as for encoders */
+    jmp_buf escape; /* as in brotli_context_t */
     void *block[DCB_BLOCKS];
     uint8_t bytes[];
 } dcb_prepared_t;
 
-/* For the library: returns memory, or does not return. */
+/* The library's allocator: jumps instead of returning NULL. */
 static void *brotli_acquire_block(void *opaque, size_t nbytes)
 {
     dcb_prepared_t *prepared = opaque;
@@ -359,7 +354,7 @@ static bool brotli_dcb_prepare(el_dictionary_t *dictionary, const uint8_t *bytes
     return dictionary->prepared != NULL;
 }
 
-/* The bytes, four more for each of them, and the library's table of places. */
+/* The bytes, four more for each of them, and the library's table of positions. */
 static size_t brotli_dcb_prepared_nbytes(size_t nbytes, int level)
 {
     size_t places = (size_t)1 << 17, head = 64 * 1024;
@@ -386,7 +381,7 @@ const el_engine_t el_engine_dcb = {
     .coding = EL_DCB,
     .level_min = DCB_QUALITY_MIN,
     .level_max = DCB_QUALITY_MAX,
-    .costs = el_costs_brotli + DCB_QUALITY_MIN, /* of a body that its dictionary has nothing of */
+    .costs = el_costs_brotli + DCB_QUALITY_MIN, /* if nothing is in the dictionary */
     .version = brotli_version,
     .key = brotli_key,
     .create = brotli_create,
@@ -399,10 +394,10 @@ const el_engine_t el_engine_dcb = {
 };
 #endif
 
-/* The library's state is the whole of a decoding. */
+/* A decoding is just the library's state. */
 static el_decoding_t *brotli_decoder_open(el_account_t *account)
 {
-    /* Large windows, which RFC 7932 does not know, stay off: a body may ask for 16 MB at most. */
+    /* Large windows stay off: RFC 7932 does not have them. The largest window is 16 MB. */
     return (el_decoding_t *)BrotliDecoderCreateInstance(el_memory_acquire, el_memory_release,
                                                         account);
 }
@@ -419,11 +414,11 @@ static el_decode_t brotli_decoder_step(el_decoding_t *decoding, el_span_t *span)
     case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT:
         return EL_DECODE_FULL;
     case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT:
-        /* It also says so if there was no room for some output. */
+        /* The library also returns this if the output is full. */
         return BrotliDecoderHasMoreOutput(state) ? EL_DECODE_FULL : EL_DECODE_NEED_INPUT;
     default:
         code = BrotliDecoderGetErrorCode(state);
-        /* The codes from the one to the other are all of memory. */
+        /* The codes in this range all mean lack of memory. */
         return code <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES
                        && code >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES
                    ? EL_DECODE_NO_MEMORY

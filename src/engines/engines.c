@@ -1,6 +1,7 @@
 /*
- * The tables of engines and of decoders, and which engine encodes a level. A new engine takes its
- * file, a line in library.h and a row here; of a coding that has another it also takes its levels.
+ * The tables of engines and of decoders, the choice of the engine for a level, and prepared
+ * dictionaries. A new engine needs its file, a line in library.h and a row here, and in
+ * engines_plan_gzip() its levels if it shares the coding with another engine.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "engines/engines.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a coding's engines the first streams every level. */
+/* The first engine of a coding must be able to stream every level. */
 static const el_engine_t *const engines[] = {
     &el_engine_zlib,
 #ifdef ELASTIC_WITH_ISAL
@@ -29,7 +30,7 @@ static const el_engine_t *const engines[] = {
 
 #define ENGINES (sizeof(engines) / sizeof(engines[0]))
 
-/* Those of the codings that need a dictionary, of libraries that have an engine above. */
+/* Engines of the codings that need a dictionary. */
 static const el_engine_t *const with_dictionary[EL_ALL_CODINGS] = {
 #ifdef ELASTIC_WITH_DCB
     [EL_DCB] = &el_engine_dcb,
@@ -77,9 +78,9 @@ el_cost_t el_engine_cost(const el_plan_t *plan)
 size_t el_engine_bound(size_t nbytes)
 {
     /*
-     * If nothing can be saved each library stores: 5 bytes for each block of deflate, of which
-     * the smallest has 4 KB (zlib with the least memory); brotli and zstd need less. Beyond that,
-     * headers, trailers, and an empty block at the end.
+     * Incompressible data is stored: 5 bytes for each block of deflate, of at least 4 KB (zlib with
+     * the least memory); brotli and zstd need less. The rest is for headers, trailers, and an empty
+     * block at the end.
      */
     return nbytes + nbytes / 512 + 128;
 }
@@ -126,12 +127,12 @@ const el_decoder_t *el_decoder_for(el_coding_t coding)
 }
 
 /*
- * Levels are the ones that users know from zlib, brotli and zstd. Where several libraries encode
- * the same coding, here is which of them takes the least CPU without more bytes than the library
- * that the level is named after.
+ * Users' levels are those of zlib, brotli and zstd. If several libraries encode a coding, the plan
+ * takes the one with the least CPU time that makes no more bytes than the library that the level is
+ * named after.
  */
 
-/* The format's whole window (RFC 1951 §2), and the memory level that is zlib's default. */
+/* The format's largest window (RFC 1951 §2), and zlib's default memory level. */
 #define WINDOW_BITS_FULL 15
 #define MEM_LEVEL_DEFAULT 8
 
@@ -139,10 +140,10 @@ const el_decoder_t *el_decoder_for(el_coding_t coding)
 #define LIBDEFLATE_LEVELS 12
 
 /*
- * The level of libdeflate for gzip's level (row, from 1) and a whole body of a class of lengths
- * (column; see cost.h), or −1. It is the cheapest whose bytes do not exceed zlib's at that level by
- * more than a hundredth. scripts/measure-setups measures it, docs/internals/engines.md has its last
- * figures. For the smallest bodies zlib's fitted context beats tables of 200 KB and more.
+ * libdeflate's level for a level of gzip (row, from 1) and a whole body of a size class (column;
+ * see cost.h); −1: use zlib. It is the cheapest one with at most 1 % more bytes than zlib at that
+ * level. scripts/measure-setups measures it; docs/internals/engines.md has the last figures. For
+ * the smallest bodies zlib's small contexts beat tables of 200 KB and more.
  */
 static const int8_t libdeflate_levels[LIBDEFLATE_LEVELS][EL_SIZE_CLASSES] = {
     {-1, 1, 1, 1, 1}, {-1, 1, 1, 1, 1},     {-1, 1, 1, 1, 1},     {-1, 3, 4, 3, 3},
@@ -162,12 +163,12 @@ static el_plan_t engines_plan_with(const el_engine_t *engine, const el_setup_t *
 static el_plan_t engines_plan_gzip(const el_setup_t *wanted, bool whole)
 {
     int top = el_engine_zlib.level_max;
-    /* A smaller window or less memory than its default is something that only zlib has. */
+    /* Only zlib supports a smaller window or less memory. */
     bool zlib = (wanted->window_bits && wanted->window_bits < WINDOW_BITS_FULL)
                 || (wanted->mem_level && wanted->mem_level < MEM_LEVEL_DEFAULT);
 
 #ifdef ELASTIC_WITH_ISAL
-    /* Its levels from 1 save as much as zlib's of the same number, whole or as streams. */
+    /* From level 1 on it saves as much as zlib at the same level, whole or streamed. */
     if (!zlib && wanted->level <= el_engine_isal.level_max) {
         return engines_plan_with(&el_engine_isal, wanted, wanted->level);
     }
@@ -192,7 +193,7 @@ el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whol
                              : engines_plan_with(el_engine_for(coding), wanted, wanted->level);
 }
 
-/* Decodes into `decoded`, of body->length and one more; false if that is not all that there is. */
+/* Decodes into body->length + 1 bytes. False unless exactly body->length come out. */
 static bool engines_decode(const el_encoded_t *body, uint8_t *decoded)
 {
     const el_decoder_t *decoder = el_decoder_for(body->coding);
@@ -227,12 +228,12 @@ uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbyt
     return out;
 }
 
-/* Held for the time of some comparisons: what takes long is done without it. */
+/* Held only for comparisons, never while a dictionary is prepared or freed. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under the lock. */
-static el_dictionary_t *table; /* what was asked for last comes first */
-static size_t kept;            /* bytes, with what is about to be prepared */
+/* Guarded by the lock. */
+static el_dictionary_t *table; /* last used first */
+static size_t kept;            /* bytes, with those reserved for dictionaries being prepared */
 static size_t limit = SIZE_MAX;
 
 static void engines_discard(el_dictionary_t *dictionary)
@@ -246,11 +247,12 @@ static void engines_discard(el_dictionary_t *dictionary)
     el_memory_release(&account, dictionary);
 }
 
-/* Of several that are prepared for other levels, the one that was used last. */
+/* Matches any level; the last used dictionary wins. */
 #define ANY_LEVEL (-1)
 
 /*
- * Under the lock: the dictionary, now in use, at the head of the table; NULL if there is none.
+ * Finds a dictionary, moves it to the front of the table, and counts a user. NULL if there is none.
+ * Needs the lock.
  */
 static el_dictionary_t *engines_take(const el_engine_t *engine, int level, const uint8_t *hash)
 {
@@ -270,7 +272,7 @@ static el_dictionary_t *engines_take(const el_engine_t *engine, int level, const
     return found;
 }
 
-/* Under the lock: moves the last one of the table that no body uses to `gone`; false: none. */
+/* Moves the last dictionary that no body uses to `gone`. False if there is none. Needs the lock. */
 static bool engines_drop_last(el_dictionary_t **gone)
 {
     el_dictionary_t **last = NULL, *dropped;
@@ -299,7 +301,7 @@ static void engines_discard_chain(el_dictionary_t *chain)
     }
 }
 
-/* Makes room for `nbytes`, and counts them as kept. False, and all is as it was: it cannot. */
+/* Reserves `nbytes` in `kept`, and makes room. False, and no change, if it cannot. */
 static bool engines_reserve(size_t nbytes)
 {
     el_dictionary_t *gone = NULL;
@@ -323,7 +325,7 @@ static bool engines_reserve(size_t nbytes)
 static el_dictionary_t *engines_make(const el_engine_t *engine, int level,
                                         const el_dictionary_bytes_t *bytes)
 {
-    /* Dictionaries have a limit of their own: they are not charged to the bodies in flight. */
+    /* Dictionaries have their own limit: idle memory does not count as in flight. */
     el_account_t account = {.idle = true};
     el_dictionary_t *dictionary = el_memory_acquire(&account, sizeof(*dictionary));
 
@@ -364,7 +366,7 @@ el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
     return found;
 }
 
-/* NULL if memory is short, or the limit. */
+/* NULL if memory is short, or the limit is reached. */
 static el_dictionary_t *engines_prepare(const el_engine_t *engine, int level,
                                         const el_dictionary_bytes_t *bytes)
 {
@@ -377,7 +379,7 @@ static el_dictionary_t *engines_prepare(const el_engine_t *engine, int level,
     made = engines_make(engine, level, bytes);
     pthread_mutex_lock(&lock);
     kept -= most;
-    /* Another thread may have made the same. */
+    /* Another thread may have prepared the same one meanwhile. */
     same = made ? engines_take(engine, level, bytes->hash) : NULL;
     if (made && !same) {
         atomic_store(&made->users, 1);

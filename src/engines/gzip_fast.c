@@ -1,6 +1,6 @@
 /*
- * gzip by the libraries that are faster than zlib (RFC 1952): ISA-L's igzip, and libdeflate, which
- * encodes whole bodies only. All access to both is in this file; a build may have one, or none.
+ * gzip (RFC 1952) by libraries that are faster than zlib: ISA-L's igzip, and libdeflate, which only
+ * encodes whole bodies. All access to both is in this file; either may be missing in a build.
  */
 #include "engines/library.h"
 
@@ -13,12 +13,12 @@
 
 typedef struct {
     el_context_t base;
-    uint8_t *tables; /* of the level, with the symbols of a block; NULL at level 0 */
+    uint8_t *tables; /* of the level, and the symbols of a block; NULL at level 0 */
     uint32_t tables_nbytes;
     struct isal_zstream z;
 } isal_context_t;
 
-/* The level, and the most symbols of a block: 16 K, 32 K or 64 K. */
+/* The level, and the size of a block: 16 K, 32 K or 64 K symbols. */
 static uint32_t isal_key(const el_setup_t *setup)
 {
     unsigned size_class = el_memory_class(setup->size_hint);
@@ -30,8 +30,8 @@ static uint32_t isal_key(const el_setup_t *setup)
 static el_context_t *isal_create(const el_setup_t *setup)
 {
     /*
-     * A body has fewer symbols than bytes; a block of more than 64 K symbols gains nothing, as the
-     * library's own default says.
+     * A body has at most as many symbols as bytes. Blocks of more than 64 K symbols gain nothing:
+     * 64 K is the library's default.
      */
     static const uint32_t nbytes[ISAL_DEF_MAX_LEVEL + 1][3] = {
         {0, 0, 0},
@@ -82,7 +82,7 @@ static el_step_t isal_step(el_context_t *base, el_op_t op, el_span_t *span)
         uint32_t out = gzip_fast_piece(span->out_nbytes_avail);
         bool last = in == span->in_nbytes;
 
-        /* The library never writes to its input, though it does not say const. */
+        /* The library never writes to its input, though it is not const. */
         z->next_in = (uint8_t *)(uintptr_t)span->in;
         z->avail_in = in;
         z->next_out = span->out;
@@ -106,7 +106,7 @@ static el_step_t isal_step(el_context_t *base, el_op_t op, el_span_t *span)
     }
 }
 
-/* Without the history that a stream keeps, and so without copying the input. */
+/* Stateless: keeps no history, so does not copy the input. */
 static el_step_t isal_encode(el_context_t *base, el_span_t *span)
 {
     struct isal_zstream *z = &((isal_context_t *)base)->z;
@@ -138,7 +138,7 @@ static void isal_free(el_context_t *base)
 #define STRING(x) #x
 #define DOTTED(major, minor, patch) STRING(major) "." STRING(minor) "." STRING(patch)
 
-/* The library has its version in its header only. */
+/* Only the library's header has the version. */
 static const char *isal_version(void)
 {
     return DOTTED(ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION);
@@ -171,17 +171,17 @@ typedef struct {
     struct libdeflate_compressor *compressor;
 } libdeflate_context_t;
 
-/* A compressor's level cannot be changed. */
+/* The level of a compressor is fixed. */
 static uint32_t libdeflate_key(const el_setup_t *setup)
 {
     return (uint32_t)setup->level;
 }
 
 /*
- * The library has no function for it. These are what bodies of up to half a megabyte touch of the
- * memory that 1.14 asks malloc() for, rounded up: level 1 has one table, the levels to 9 hash
- * chains, those above binary trees and a graph. The chains' 656 KB are for blocks of more matches
- * than text ever has.
+ * The library does not tell its memory. These are the parts of the memory allocated by 1.14 that
+ * bodies of up to half a megabyte touch, rounded up. Level 1 has one table, levels to 9 hash
+ * chains, higher ones binary trees and a graph. The chains' allocation is 656 KB, for blocks of
+ * more matches than text ever has.
  */
 #define TABLE_NBYTES (200 * 1024)
 #define CHAINS_NBYTES (440 * 1024)
@@ -206,7 +206,7 @@ static el_context_t *libdeflate_create(const el_setup_t *setup)
     return &context->base;
 }
 
-/* A compressor keeps nothing from one call to the next. */
+/* A compressor has no state between calls. */
 static bool libdeflate_reset(el_context_t *base, const el_setup_t *setup)
 {
     (void)base;
@@ -233,7 +233,7 @@ static void libdeflate_free(el_context_t *base)
     el_context_deallocate(base);
 }
 
-/* The library has its version in its header only. */
+/* Only the library's header has the version. */
 static const char *libdeflate_version(void)
 {
     return LIBDEFLATE_VERSION_STRING;

@@ -1,4 +1,4 @@
-/* Shared by the files around a compression library: their engines, costs and helpers. */
+/* Shared by the files that wrap a compression library: engines, costs and helpers. */
 #ifndef ELASTIC_ENGINES_LIBRARY_H
 #define ELASTIC_ENGINES_LIBRARY_H
 
@@ -6,16 +6,13 @@
 
 #include <string.h>
 
-/* The engines and decoders, each in the file of its library: of those that this build has. */
+/* Engines and decoders, each in the file of its library. A build may lack some of them. */
 extern const el_engine_t el_engine_zlib, el_engine_isal, el_engine_libdeflate;
 extern const el_engine_t el_engine_brotli, el_engine_zstd;
 extern const el_engine_t el_engine_dcb, el_engine_dcz;
 extern const el_decoder_t el_decoder_zlib, el_decoder_brotli, el_decoder_zstd;
 
-/*
- * The costs of each level of each engine, from its lowest level on, by size class. costs.c is made
- * by scripts/measure-setups.
- */
+/* Costs by level, from the lowest, and size class. scripts/measure-setups makes costs.c. */
 extern const el_cost_t el_costs_zlib[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_isal[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_libdeflate[][EL_SIZE_CLASSES];
@@ -23,8 +20,8 @@ extern const el_cost_t el_costs_brotli[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_zstd[][EL_SIZE_CLASSES];
 
 /*
- * The class of a body's length, for engines whose memory grows with it: 0 if it is unknown,
- * otherwise 1 for up to 4 KB and one more for each factor of four, 6 and more only above 1 MB.
+ * A class of lengths, for engines whose memory grows with the body: 0 if unknown, 1 up to 4 KB, one
+ * more for each factor of four, 6 above 1 MB.
  */
 static inline unsigned el_memory_class(uint64_t nbytes)
 {
@@ -39,7 +36,7 @@ static inline unsigned el_memory_class(uint64_t nbytes)
     return memory_class;
 }
 
-/* Moves a span on, by what a library took of its input and wrote to its output. */
+/* Advances a span by the bytes that a library took and wrote. */
 static inline void el_span_advance(el_span_t *span, size_t in_nbytes, size_t out_nbytes)
 {
     span->in += in_nbytes;
@@ -48,14 +45,13 @@ static inline void el_span_advance(el_span_t *span, size_t in_nbytes, size_t out
     span->out_nbytes_avail -= out_nbytes;
 }
 
-/* The head of a dictionary-compressed body on its way to the output. */
+/* The head of a dictionary-compressed body, while it is written. */
 typedef struct {
     uint8_t bytes[EL_DICTIONARY_HEAD];
     size_t nbytes;
-    size_t at; /* written so far */
+    size_t at; /* bytes written so far */
 } el_head_t;
 
-/* The head for `coding` and the setup's dictionary. */
 static inline el_head_t el_head_of(el_coding_t coding, const el_setup_t *setup)
 {
     el_head_t head = {.at = 0};
@@ -64,7 +60,7 @@ static inline el_head_t el_head_of(el_coding_t coding, const el_setup_t *setup)
     return head;
 }
 
-/* Writes what is left of it. False if the output is too small: then it is full. */
+/* Writes the rest of the head. False if the output is full before its end. */
 static inline bool el_head_put(el_head_t *head, el_span_t *span)
 {
     size_t left = head->nbytes - head->at;

@@ -1,5 +1,5 @@
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#define _GNU_SOURCE /* for MAP_ANONYMOUS */
 #endif
 
 #include "engines/memory.h"
@@ -17,14 +17,14 @@
 #include <malloc.h>
 #endif
 
-static el_in_flight_t *held; /* NULL: nothing is counted */
+static el_in_flight_t *held; /* NULL: memory is not counted */
 static el_holder_t *holder;
 static uint64_t held_most;
 static bool only_requests;
 
 static _Thread_local bool refused;
 
-/* In a copy of the process, which counts nothing. */
+/* In a forked child, which counts nothing. */
 static void memory_close(void)
 {
     held = NULL;
@@ -48,7 +48,7 @@ static bool memory_is_counted(const el_account_t *account)
     return held && !account->idle && (account->of_request || !only_requests);
 }
 
-/* False if it is refused. */
+/* False if the budget refuses it. */
 static bool memory_count(const el_account_t *account, size_t nbytes)
 {
     if (!memory_is_counted(account)) {
@@ -106,8 +106,8 @@ bool el_budget_take_refusal(void)
 }
 
 /*
- * Blocks of this size and more are mapped, which takes a call of the kernel: each of zlib's tables
- * is as large. Sanitizers check the blocks of malloc() only.
+ * Blocks of this size and more are mapped, which takes a system call; each of zlib's tables is as
+ * large. Sanitizers only check the blocks of malloc().
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MAPPED_MIN ((size_t)-1)
@@ -115,9 +115,9 @@ bool el_budget_take_refusal(void)
 #define MAPPED_MIN ((size_t)64 * 1024)
 #endif
 
-/* The head of a block. */
+/* Precedes each block. */
 typedef union {
-    size_t nbytes; /* with this */
+    size_t nbytes; /* with this head */
     max_align_t align;
 } head_t;
 
@@ -186,51 +186,51 @@ void el_memory_trim(void)
 #endif
 }
 
-/* Lists of what is kept, by a hash of engine and key; a power of two. */
+/* Lists of kept contexts, by a hash of engine and key; a power of two. */
 #define LISTS 32
 
 /*
- * A context of libdeflate and some small ones. What a share leaves beside them is for the two
+ * Part of a share for contexts: one of libdeflate and some small ones. The rest is for the two
  * buffers of a whole body.
  */
 #define CONTEXTS ((size_t)512 * 1024)
 
 /*
- * The least that a process may keep, and the largest whole body then: with its buffers a context
- * takes no more than that of zlib which mod_deflate makes for each body.
+ * The smallest limit, and the largest whole body then: a context with its buffers takes no more
+ * memory than the zlib context that mod_deflate makes for each body.
  */
 #define LIMIT_MIN ((size_t)640 * 1024)
 #define WHOLE_MIN ((size_t)32 * 1024)
 
 /*
- * One lock for all that is kept. It is tried some times, with the CPU given up between them, and
- * not waited for: prefork ends a child from a signal handler, whose cleanups release contexts, and
- * which may have interrupted the thread that holds the lock. Without the lock a context is made, or
+ * One lock for everything. It is tried a few times, yielding the CPU in between, and never waited
+ * for: prefork ends a child from a signal handler whose cleanups release contexts, and which may
+ * have interrupted the thread that holds the lock. Without the lock, contexts are created anew or
  * freed.
  *
- * With 16 tries a body of 1 KB at level 1, the shortest there is, took 8.4 to 9.3 µs of CPU with 1,
- * 2, 4, 8 and 64 threads, and for at most 11 bodies in 100,000 a context was made for lack of the
- * lock. With one try they were 47 to 216. Eight locks, each with lists of its own, took 8.8 to 9.4
- * µs and made at most 6 contexts, but kept twice as much memory in the end (scripts/measure-setups
- * threads, on two CPUs that had other work too). More than two CPUs were not measured. The lock is
- * held for some 30 ns, and taken four times for a response, which takes a server 50 µs and more: 64
- * CPUs that serve from one process hold it for less than a sixth of the time.
+ * With 16 tries a body of 1 KB at level 1, the cheapest there is, took 8.4 to 9.3 µs of CPU with 1,
+ * 2, 4, 8 and 64 threads, and at most 11 of 100,000 bodies created a context because the lock was
+ * busy; with one try 47 to 216 did. Eight locks with lists of their own took 8.8 to 9.4 µs and
+ * created at most 6 contexts, but kept twice as much memory (scripts/measure-setups threads, on two
+ * CPUs with other work). More than two CPUs were not measured. The lock is held for about 30 ns,
+ * four times for a response, which takes a server 50 µs and more: 64 CPUs that serve from one
+ * process hold it for less than a sixth of the time.
  */
 #define TRIES 16
 
 static atomic_flag locked = ATOMIC_FLAG_INIT;
 
-/* Changed only under the lock; the youngest of a list comes first. */
+/* Changed only under the lock. The youngest context of a list comes first. */
 static el_context_t *lists[LISTS];
-static _Atomic size_t kept; /* bytes */
-static unsigned full_age = UINT_MAX; /* the last age in which the limit was met */
+static _Atomic size_t kept; /* bytes of all lists */
+static unsigned full_age = UINT_MAX; /* the last age in which the limit was reached */
 
 static _Atomic size_t limit = SIZE_MAX;
 static _Atomic size_t whole = SIZE_MAX;
-static _Atomic bool one_thread; /* of this process encodes */
+static _Atomic bool one_thread; /* only one thread of this process encodes */
 static _Atomic unsigned age;
 
-/* False if another holds the lock for all of the tries. */
+/* False if others held the lock at every try. */
 static bool memory_lock(void)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -250,8 +250,8 @@ static el_context_t **memory_list_of(const el_engine_t *engine, uint32_t key)
 }
 
 /*
- * The youngest of that engine and key, which is no longer kept; NULL if there is none, or it may
- * not be used.
+ * Takes the youngest context of that engine and key off its list. NULL if there is none, or the
+ * budget or a busy lock does not allow it.
  */
 static el_context_t *memory_acquire_kept(const el_engine_t *engine, uint32_t key)
 {
@@ -290,8 +290,8 @@ static void memory_free_chain(el_context_t *chain)
 }
 
 /*
- * Under the lock: pushes what nobody asked for in `ages` onto `chain`, which is freed without it.
- * As the youngest of a list come first, that is its end.
+ * Moves everything that was not used for `ages` to `chain`, to be freed after the lock is released.
+ * Those are at the ends of the lists. Needs the lock.
  */
 static void memory_cut(unsigned ages, el_context_t **chain)
 {
@@ -312,7 +312,7 @@ static void memory_cut(unsigned ages, el_context_t **chain)
     }
 }
 
-/* Frees what nobody asked for in `ages`. */
+/* Frees everything that was not used for `ages`. */
 static void memory_trim(unsigned ages)
 {
     el_context_t *chain = NULL;
@@ -332,9 +332,9 @@ static bool memory_fits(size_t nbytes)
 }
 
 /*
- * Frees what a process of one thread keeps, if that and a new piece together are above the limit:
- * it is idle while the thread works with the new one, and a few hundred such processes are a matter
- * of gigabytes. Threads would only take from each other what the next is about to ask for.
+ * Frees everything that a process with one encoding thread keeps, if a new piece would exceed the
+ * limit: the kept memory is idle while the thread uses the new one, and hundreds of such processes
+ * would waste gigabytes. With several threads, others are about to use it.
  */
 static void memory_evict_idle(size_t nbytes)
 {
@@ -345,8 +345,8 @@ static void memory_evict_idle(size_t nbytes)
 }
 
 /*
- * Keeps it, if that is within the limit. If it is not at once, then after all has gone that
- * nobody asked for in this age or the last; that is looked for once in an age.
+ * Keeps a context if the limit allows it. Otherwise tries once in an age to free everything that
+ * was not used in this age or the last.
  */
 static void memory_keep(el_context_t *context)
 {
@@ -408,13 +408,13 @@ void el_pool_release(el_context_t *context)
     }
 }
 
-/* The head of a buffer; its data follows, aligned as malloc() does. */
+/* Precedes the data of a buffer, which is aligned like malloc()'s. */
 typedef union {
-    el_context_t base; /* without an engine; its key is log2 of the whole buffer's bytes */
+    el_context_t base; /* without an engine; the key is log2 of the buffer's size */
     max_align_t align;
 } buffer_t;
 
-/* Smaller ones are not worth a key of their own. */
+/* Smaller buffers share this size. */
 #define BUFFER_BITS_MIN 13
 
 void *el_pool_buffer_acquire(size_t nbytes, size_t *room)

@@ -8,122 +8,114 @@
  * The memory of encoders and decoders: a budget for bodies in flight, and the pool of contexts and
  * buffers.
  *
- * Contexts, decodings and buffers have accounts, which the budget counts together with those of all
- * other processes. Those that the pool keeps idle are not in flight. Any thread; an account is used
- * by one thread at a time.
+ * Each context, decoding and buffer has an account. The budget counts them over all processes,
+ * except for those that the pool keeps idle. Any thread; one thread at a time uses an account.
  */
 
 /*
- * In this process, before its threads start: counts in `held`, up to `most` bytes; with
- * `only_requests` of request bodies alone. Until then, and with NULL, nothing is counted and
- * nothing refused. A copy that the process forks counts nothing: it may run the cleanups of what is
- * still in use here.
+ * Starts counting in `held`, up to `most` bytes; with `only_requests`, only memory for request
+ * bodies. Call it before this process starts threads. Before, and with NULL, nothing is counted or
+ * refused. A forked child counts nothing: it may run cleanups of bodies that this process still
+ * has.
  */
 void el_budget_open(el_in_flight_t *held, uint64_t most, bool only_requests);
 
-/* Charges `nbytes` to an account. False, if it may not: then nothing has changed. */
+/* Charges `nbytes` to an account. False, and no change, if the budget refuses it. */
 bool el_budget_take(el_account_t *account, size_t nbytes);
 
 /* Takes `nbytes` off the account. */
 void el_budget_give(el_account_t *account, size_t nbytes);
 
-/* An idle account is in use again. False, if it may not: then it stays idle. */
+/* Marks an idle account as in use. False, and no change, if the budget refuses it. */
 bool el_budget_wake(el_account_t *account);
 
-/* An account that was in use is idle. */
+/* Marks an account as idle. */
 void el_budget_rest(el_account_t *account);
 
-/* True if something was refused in this thread since the last call. */
+/* True if the budget refused something in this thread since the last call. */
 bool el_budget_take_refusal(void);
 
 /*
- * Large pieces of memory for encoders go back to the system as soon as they are freed. malloc()
- * keeps what was freed once: after the first large block it takes the next ones from its heap, and
- * keeps up to twice as much as the largest. In each of some hundred processes that is more than
- * their encoders need.
+ * Large blocks for encoders are mapped, so that freeing returns them to the system. malloc() raises
+ * its threshold for mapping when a large block is freed: later ones come from its heap, which keeps
+ * up to twice the largest. In each of some hundred processes that is more than their encoders need.
  */
 
 /*
- * Memory of at least `nbytes`, aligned as malloc() does, of any content, charged to the
- * el_account_t `account`; NULL if it is short. This and the next function are what libraries
- * call that are handed an allocator.
+ * Allocates `nbytes`, uninitialized, aligned like malloc()'s memory, charged to the el_account_t
+ * `account`. NULL if memory is short. Signatures as libraries want them of an allocator.
  */
 void *el_memory_acquire(void *account, size_t nbytes);
 
-/* Frees what el_memory_acquire() returned for the same account; NULL is allowed. */
+/* Frees memory of the same account; NULL is allowed. */
 void el_memory_release(void *account, void *memory);
 
 /*
- * Zeroed memory of `nbytes` for a structure that begins with an el_context_t, charged to its
- * account; NULL if it is short.
+ * Allocates a zeroed structure of `nbytes` that begins with an el_context_t, charged to its
+ * account. NULL if memory is short.
  */
 void *el_context_allocate(size_t nbytes);
 
-/* Frees it, and takes all that is left off its account. */
+/* Frees it, with everything still charged to its account. */
 void el_context_deallocate(el_context_t *context);
 
-/* Returns to the system what malloc() keeps of freed blocks. */
+/* Returns freed memory that malloc() keeps to the system. */
 void el_memory_trim(void);
 
 /*
- * The pool of this process: contexts and buffers that are kept from one body to the next, up to a
- * limit, and freed if nobody asks for them in a while. The last one released is acquired first: its
- * pages are still in the CPU's caches. All functions may be called from any thread, and from a
- * signal handler as far as malloc() may. None waits for more than some microseconds: if the pool
- * stays busy, contexts and buffers are made anew, and freed when they are released.
+ * The pool of this process: contexts and buffers kept from one body to the next, up to a limit, and
+ * freed when they have not been used for a while. The last one released is reused first, because
+ * its pages are still in the CPU's caches. All functions: any thread, and signal handlers as far as
+ * malloc() allows it. None waits for more than some microseconds: if the pool is busy, contexts and
+ * buffers are created, and freed on release.
  */
 
 /*
- * A context of the plan's engine, kept or new, that was reset to the plan's setup; NULL if
- * memory is short, or bodies in flight may hold no more. The caller owns it, and
- * releases it in whatever state it is in.
+ * A context of the plan's engine, reset to the plan's setup. NULL if memory is short, or the budget
+ * refuses it. The caller owns it and may release it in any state.
  */
 el_context_t *el_pool_acquire(const el_plan_t *plan);
 
-/* Takes over a context, to keep it or free it; NULL is allowed. */
+/* Takes over a context; NULL is allowed. */
 void el_pool_release(el_context_t *context);
 
-/*
- * A buffer of at least `nbytes`, of any content, and in `*room` the bytes that it has; NULL as
- * above. The caller releases it.
- */
+/* An uninitialized buffer of at least `nbytes`; `*room` is its size. NULL, owner: as above. */
 void *el_pool_buffer_acquire(size_t nbytes, size_t *room);
 
-/* Takes over what el_pool_buffer_acquire() returned, to keep it or free it; NULL is allowed. */
+/* Takes over a buffer; NULL is allowed. */
 void el_pool_buffer_release(void *buffer);
 
 /*
- * How many bytes may be kept, of what is released from now on; 0 keeps nothing. What is kept
- * already stays until it is asked for, or has not been for a while.
+ * Sets the bytes that may be kept, from the next release on; 0 keeps nothing. Memory kept already
+ * stays until it is used, or has not been used for a while.
  */
 void el_pool_limit(size_t nbytes);
 
 /*
- * Sets the limit, and the largest whole body, of a process whose share of its server's memory is
- * `nbytes`; `threads` where more than one of its threads encodes. The limit is 640 KB at least.
+ * Sets the limit, at least 640 KB, and the largest whole body of a process whose share of its
+ * server's memory is `nbytes`. `threads`: several of its threads encode.
  */
 void el_pool_share(size_t nbytes, bool threads);
 
 /*
- * Bytes of the largest body that is to be encoded whole in this process. Such a body has buffers
- * for its input and its output, which a stream has not: with a small share they would be most of
- * the memory.
+ * Bytes of the largest body to encode whole in this process. A whole body needs buffers for input
+ * and output, unlike a stream; with a small share they would take most of it.
  */
 size_t el_pool_whole(void);
 
-/* Ages for which something is kept without being asked for. */
+/* Ages for which unused memory is kept. */
 #define EL_POOL_AGES 6
 
 /*
- * Ends an age, and frees what has not been asked for in the last EL_POOL_AGES. Called every ten
- * seconds it keeps nothing that is idle for more than a minute.
+ * Ends an age, and frees everything that was not used in the last EL_POOL_AGES. Called every ten
+ * seconds, it frees memory after a minute of idleness.
  */
 void el_pool_age(void);
 
-/* Bytes kept now, contexts and buffers, without those that are in use. */
+/* Bytes kept by the pool, without contexts and buffers in use. */
 size_t el_pool_nbytes(void);
 
-/* Frees all that is kept, as at the end of a test. */
+/* Frees everything kept, as at the end of a test. */
 void el_pool_drain(void);
 
 #endif

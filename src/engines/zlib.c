@@ -1,4 +1,4 @@
-/* gzip by zlib (RFC 1952), encoded and decoded: all access to zlib goes through this file. */
+/* gzip by zlib (RFC 1952), encoded and decoded. All access to zlib goes through this file. */
 #include "engines/library.h"
 
 #include "engines/memory.h"
@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-/* Added to the window's bits: gzip's header and trailer around the stream, and no other format. */
+/* Added to the window bits: read and write gzip's header and trailer, no other format. */
 #define GZIP 16
 
-#define LEAST_WINDOW_BITS 9 /* zlib encodes with no smaller one */
+#define LEAST_WINDOW_BITS 9 /* zlib's smallest for encoding */
 
-/* zlib's MIN_LOOKAHEAD: a window holds it beside a body. */
+/* zlib's MIN_LOOKAHEAD: a window holds these bytes beside the body. */
 #define LOOKAHEAD 262
 
-/* zlib's default for a full window: twice as large tables take more time, and save nothing. */
+/* zlib's default, for a full window. Larger tables take more time and save nothing. */
 #define MEM_LEVEL_FULL 8
 
 typedef struct {
@@ -24,7 +24,7 @@ typedef struct {
     int level;
 } zlib_context_t;
 
-/* A body uses no more of a window than its length. Smaller tables are cleared in less time. */
+/* A body needs no larger window than its length, and smaller tables are cleared faster. */
 static void zlib_fit(const el_setup_t *setup, int *window_bits, int *mem_level)
 {
     uint64_t needed = setup->size_hint + LOOKAHEAD;
@@ -74,7 +74,7 @@ static el_context_t *zlib_create(const el_setup_t *setup)
     return &context->base;
 }
 
-/* There is no more input, and what is written is thrown away. */
+/* Sets no input, and an output that is discarded. */
 static void zlib_write_nowhere(z_stream *z)
 {
     static _Thread_local Bytef nowhere[512];
@@ -89,7 +89,7 @@ static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
     zlib_context_t *context = (zlib_context_t *)base;
     z_stream *z = &context->z;
 
-    /* Of a body that was left midway zlib-ng 2.2 has a block open at level 1, reset or not. */
+    /* If a body was left midway, zlib-ng 2.2 at level 1 keeps its block open even after a reset. */
     do {
         zlib_write_nowhere(z);
     } while (z->total_in > 0 && deflate(z, Z_BLOCK) == Z_OK && z->avail_out == 0);
@@ -100,8 +100,8 @@ static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
         return true;
     }
     /*
-     * If the levels need different functions, zlib 1.2.9 to 1.2.11 write the header of the new body
-     * here. It is written again after another reset.
+     * If the levels use different functions, zlib 1.2.9 to 1.2.11 write the new body's header here.
+     * Another reset makes zlib write it again.
      */
     zlib_write_nowhere(z);
     if (deflateParams(z, setup->level, Z_DEFAULT_STRATEGY) != Z_OK) {
@@ -112,8 +112,8 @@ static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
 }
 
 /*
- * Calls deflate() or inflate() once, with as much of the span as zlib can count; `flush` is for the
- * last piece of the input. Returns zlib's code.
+ * Calls deflate() or inflate() once, with as much of the span as zlib can count; `flush` applies to
+ * the last piece of the input. Returns zlib's code.
  */
 static int zlib_call(int (*function)(z_stream *, int), z_stream *z, int flush, el_span_t *span)
 {
@@ -121,7 +121,7 @@ static int zlib_call(int (*function)(z_stream *, int), z_stream *z, int flush, e
     uInt out = span->out_nbytes_avail > UINT_MAX ? UINT_MAX : (uInt)span->out_nbytes_avail;
     int rc;
 
-    /* zlib's next_in is not const unless the includer asks for it; it never writes there. */
+    /* zlib never writes to its input, though next_in is not const by default. */
     z->next_in = (Bytef *)(uintptr_t)span->in;
     z->avail_in = in;
     z->next_out = span->out;
@@ -145,7 +145,7 @@ static el_step_t zlib_step(el_context_t *base, el_op_t op, el_span_t *span)
         if (rc == Z_STREAM_END) {
             return EL_STEP_OK;
         }
-        /* Z_BUF_ERROR only says that there was nothing to do, as in a flush right after a flush. */
+        /* Z_BUF_ERROR means nothing to do, as in a flush right after a flush. */
         if (rc != Z_OK && rc != Z_BUF_ERROR) {
             return EL_STEP_ERROR;
         }
@@ -186,8 +186,8 @@ static const uint8_t magic[] = {0x1f, 0x8b};
 
 struct el_decoding {
     z_stream z;
-    bool ended;  /* a member has ended, and no other has begun */
-    size_t seen; /* bytes of another one's beginning */
+    bool ended;  /* after a member, and before another one's magic number */
+    size_t seen; /* bytes of the next magic number */
 };
 
 static el_decoding_t *zlib_gunzip_open(el_account_t *account)
@@ -199,7 +199,7 @@ static el_decoding_t *zlib_gunzip_open(el_account_t *account)
     }
     decoding->z = (z_stream){.zalloc = zlib_acquire_memory, .zfree = el_memory_release,
                              .opaque = account};
-    /* Any window that a body may ask for: RFC 1951 ends at 32 KB. */
+    /* RFC 1951's largest window, 32 KB. */
     if (inflateInit2(&decoding->z, MAX_WBITS + GZIP) != Z_OK) {
         free(decoding);
         return NULL;
@@ -207,7 +207,7 @@ static el_decoding_t *zlib_gunzip_open(el_account_t *account)
     return decoding;
 }
 
-/* Behind a member: begins another one if it follows. Its first bytes are taken then. */
+/* After a member: begins the next one if its magic number follows. */
 static bool zlib_begin_member(el_decoding_t *decoding, el_span_t *span)
 {
     uint8_t nothing;
@@ -221,7 +221,7 @@ static bool zlib_begin_member(el_decoding_t *decoding, el_span_t *span)
     if (decoding->seen < sizeof(magic)) {
         return false;
     }
-    /* Neither can fail: the stream is valid, and these bytes are right. */
+    /* Neither can fail: the stream is valid, and so is the magic number. */
     inflateReset(&decoding->z);
     zlib_call(inflate, &decoding->z, Z_NO_FLUSH, &begin);
     decoding->ended = false;
@@ -229,7 +229,7 @@ static bool zlib_begin_member(el_decoding_t *decoding, el_span_t *span)
     return true;
 }
 
-/* Members, the fields of their headers skipped, their trailers verified. */
+/* Decodes all members; skips header fields and verifies trailers. */
 static el_decode_t zlib_gunzip_step(el_decoding_t *decoding, el_span_t *span)
 {
     for (;;) {
@@ -247,7 +247,7 @@ static el_decode_t zlib_gunzip_step(el_decoding_t *decoding, el_span_t *span)
         if (rc == Z_MEM_ERROR) {
             return EL_DECODE_NO_MEMORY;
         }
-        /* Z_BUF_ERROR is a step without progress: nothing to take, or no room. */
+        /* Z_BUF_ERROR means no progress: no input, or no room. */
         if (rc != Z_OK && rc != Z_BUF_ERROR) {
             return EL_DECODE_DAMAGED;
         }

@@ -1,32 +1,32 @@
-/* zstd by libzstd (RFC 8878), encoded and decoded: all access to the library is in this file. */
+/* zstd by libzstd (RFC 8878), encoded and decoded. All access to the library is in this file. */
 #include "engines/library.h"
 
 #include "engines/memory.h"
 
 #include <stddef.h>
 #include <stdlib.h>
-/* For ZSTD_create…Ctx_advanced(): every libzstd since 1.0 has them, shared ones, too. */
+/* For ZSTD_create…Ctx_advanced(): in every libzstd since 1.0, also in shared ones. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 #include <zstd_errors.h>
 
 /*
- * Bodies of up to 1 MB are their own window. That is far below the 8 MB beyond which browsers
- * refuse a frame (RFC 9659 §3).
+ * The window covers a body of up to 1 MB. That is far below the 8 MB beyond which browsers refuse a
+ * frame (RFC 9659 §3).
  */
 #define WINDOW_BITS_MIN 10 /* RFC 8878 §3.1.1.1.2 */
 #define WINDOW_BITS_MAX 20
 
 /*
- * The window of larger bodies, and of those of unknown length, as that of br: a stream holds it in
- * memory, beside tables that grow with it.
+ * The window of larger bodies and of those of unknown length, as for br: a stream keeps it in
+ * memory, and the tables grow with it.
  */
 #define WINDOW_BITS_STREAM 18
 
 /*
- * The library's tables of these levels are for windows of several megabytes: a stream of level 9
- * would have 13 MB of them. With tables of these sizes bodies of up to 300 KB grow by 0.3 % at
- * most, in less time; those of up to TABLES_OWN bytes have smaller ones already.
+ * The library's tables for these levels are meant for windows of megabytes: a stream at level 9
+ * would have 13 MB. With these sizes bodies of up to 300 KB grow by at most 0.3 % and take less
+ * time. Bodies of up to TABLES_OWN bytes have smaller tables anyway.
  */
 #define TABLES_LEVEL_MIN 5
 #define TABLES_OWN (128 * 1024)
@@ -34,62 +34,65 @@
 #define CHAIN_BITS 17
 
 /*
- * These levels are for the fewest bytes: their tables are the library's, or for a stream as large
+ * These levels are for the least bytes: their tables are the library's or, for a stream, as large
  * as its window can use.
  */
 #define THOROUGH_LEVEL_MIN 13
 #define THOROUGH_BITS (WINDOW_BITS_STREAM + 1)
 
 /*
- * A decoder gives nothing of a block before the block's last byte has come, and the library makes
- * blocks of 128 KB of text (RFC 8878 §3.1.1.2). A browser shall have the head of a page, which
- * names its style sheets and scripts, with the first two segments, and half of the page after two
- * thirds of them. So blocks end early: the first after 5 KB, each other after three times as much,
- * and the one in the middle at five eighths of a body whose length is known. Then the library has
- * its own way. 4 KB would do no better, and 8 KB of HTML are more than two segments. Growing by two
- * takes another block, thus more bytes; by four, too few are there at half of the time.
+ * A decoder outputs nothing of a block before the block's last byte, and the library makes blocks
+ * of 128 KB of text (RFC 8878 §3.1.1.2). Browsers should get the head of a page, with its style
+ * sheets and scripts, from the first two segments, and half of the page after two thirds of the
+ * segments. So blocks end early: the first after 5 KB, each next one after three times as much, and
+ * one at five eighths of a body of known length. The rest is left to the library. 4 KB would do no
+ * better, and 8 KB of HTML are more than two segments. Growth by two takes one more block, thus
+ * more bytes; with growth by four too little has arrived at half of the time.
  */
 #define BLOCK_FIRST ((uint64_t)5 * 1024)
 #define BLOCK_GROWTH 3
 #define BLOCK_MOST ((uint64_t)64 * 1024)
-/* Of a body of unknown length, or of more than 1 MB: the next 128 KB are a third of the text. */
+/*
+ * Bodies of unknown length, or of more than 1 MB, have no early blocks after this: the next 128 KB
+ * are a third of the text so far.
+ */
 #define BLOCKS_END ((uint64_t)256 * 1024)
 #define LENGTH_COUNTS (4 * BLOCKS_END)
 /*
- * Four segments arrive together. A body of up to 16 KB is seldom more, and is one block; of a
- * larger one that promises no more, only the first block ends early. With 24 KB a fifth of
- * all responses of five segments and more had no text before their end; 10 KB would cost 0.2 % of
- * all bytes for one response in a hundred.
+ * Four segments arrive together. Bodies of up to 16 KB are seldom longer and get one block. Larger
+ * ones that are expected to stay below AT_ONCE get only the first early block. With 24 KB, a fifth
+ * of all responses of five segments and more had no text before their end; 10 KB would cost 0.2 %
+ * of all bytes to help one response in a hundred.
  */
 #define ONE_BLOCK ((uint64_t)16 * 1024)
 #define AT_ONCE ((uint64_t)4 * 1448)
 /*
- * A dictionary has next to nothing of a page, or nearly all of it. Then a block's own tables are
- * much: once two segments are to be expected of the whole body, there is one more block. 16 KB of
- * pages like others of their site would be three segments.
+ * Most pages are either nearly all in their dictionary or hardly at all. If nearly all is, a
+ * block's own tables are costly: if the whole body is expected to take two segments, only one more
+ * block follows. 16 KB of pages like others of their site would be three segments.
  */
 #define DCZ_ONE_BLOCK ((uint64_t)24 * 1024)
 #define DCZ_BLOCK_FIRST ((uint64_t)8 * 1024)
 #define DCZ_AT_ONCE ((uint64_t)2 * 1448)
 
-/* The ends of a body's blocks. */
+/* The blocks of a body. */
 typedef struct {
-    uint64_t size;    /* of the body; 0: does not count */
-    uint64_t at_once; /* encoded bytes of a body that are worth no further block */
-    uint64_t begin;   /* bytes of the body before the present block */
+    uint64_t size;    /* of the body; 0: unknown or ignored */
+    uint64_t at_once; /* expected encoded bytes of a body that need no further block */
+    uint64_t begin;   /* bytes of the body before the current block */
     uint64_t made;    /* encoded bytes of those */
-    uint64_t block;   /* its length; UINT64_MAX: what is left, in the library's own blocks */
-    uint64_t left;    /* bytes of it that are still to come */
+    uint64_t block;   /* length of the block; UINT64_MAX: the rest, in the library's own blocks */
+    uint64_t left;    /* bytes of the block still to come */
 } blocks_t;
 
 typedef struct {
     el_context_t base;
     ZSTD_CCtx *encoder;
     blocks_t blocks;
-    el_head_t head; /* of dcz; empty in zstd */
+    el_head_t head; /* of dcz; empty for zstd */
 } zstd_context_t;
 
-/* Begins the block at `begin`, of `length` bytes unless the body's own length says otherwise. */
+/* Begins the block at `begin`, of `length` bytes or shorter. */
 static void zstd_block_begin(blocks_t *blocks, uint64_t begin, uint64_t length)
 {
     uint64_t size = blocks->size;
@@ -103,7 +106,7 @@ static void zstd_block_begin(blocks_t *blocks, uint64_t begin, uint64_t length)
     blocks->block = blocks->left = last ? UINT64_MAX : length;
 }
 
-/* The next block begins where the present one ends. */
+/* Begins the block after the current one. */
 static void zstd_block_next(blocks_t *blocks)
 {
     uint64_t longer = blocks->block * BLOCK_GROWTH;
@@ -112,7 +115,7 @@ static void zstd_block_next(blocks_t *blocks)
                      longer < BLOCK_MOST ? longer : BLOCK_MOST);
 }
 
-/* A body of `size` bytes (0: unknown). */
+/* The blocks of a body of `size` bytes (0: unknown). */
 static blocks_t zstd_blocks_of(uint64_t size, uint64_t one_block, uint64_t first, uint64_t at_once)
 {
     blocks_t blocks = {.size = size <= LENGTH_COUNTS ? size : 0, .at_once = at_once};
@@ -125,7 +128,7 @@ static blocks_t zstd_blocks_of(uint64_t size, uint64_t one_block, uint64_t first
     return blocks;
 }
 
-/* Tables follow from the level and, below a megabyte, from the length. */
+/* Tables depend on the level and, below a megabyte, on the length. */
 static uint32_t zstd_key(const el_setup_t *setup)
 {
     return (uint32_t)setup->level << 8 | el_memory_class(setup->size_hint);
@@ -154,8 +157,8 @@ static bool zstd_set(ZSTD_CCtx *encoder, ZSTD_cParameter parameter, int value)
 }
 
 /*
- * The body and the output stay where they are, so that the library copies neither. Before 1.5.4 it
- * takes such a body only in one call.
+ * Tells the library that body and output stay in place, so that it copies neither. Before 1.5.4 it
+ * accepts that only for a body in one call.
  */
 static bool zstd_set_in_place(ZSTD_CCtx *encoder, bool in_place)
 {
@@ -168,10 +171,13 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
     ZSTD_CCtx *encoder = ((zstd_context_t *)base)->encoder;
     uint64_t size = setup->size_hint;
     bool stream = !size || size > UINT64_C(1) << WINDOW_BITS_MAX;
-    int hash_bits = 0, chain_bits = 0; /* the library's own choice */
+    int hash_bits = 0, chain_bits = 0; /* 0: the library's choice */
     int window_bits = stream ? WINDOW_BITS_STREAM : WINDOW_BITS_MIN;
 
-    /* As small as holds the body: then the frame needs no window, and no decoder much memory. */
+    /*
+     * The smallest window that holds the body: the frame then needs no window of its own, and
+     * decoders need little memory.
+     */
     while (!stream && UINT64_C(1) << window_bits < size) {
         window_bits++;
     }
@@ -208,7 +214,7 @@ static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
         return EL_STEP_MORE;
     }
     for (;;) {
-        /* Not if the body may end with the block: its end would need a block of its own. */
+        /* Not if the body may end with the block: its end would need one more block. */
         bool ends_block = blocks->left < span->in_nbytes;
         ZSTD_EndDirective directive = ends_block ? ZSTD_e_flush : operation[op];
         ZSTD_inBuffer in = {span->in, ends_block ? (size_t)blocks->left : span->in_nbytes, 0};
@@ -238,7 +244,7 @@ static el_step_t zstd_encode(el_context_t *base, el_span_t *span)
     blocks_t *blocks = &context->blocks;
     ZSTD_inBuffer in = {span->in, span->in_nbytes, 0};
     ZSTD_outBuffer out;
-    size_t held = 0; /* bytes that the library still has, or an error */
+    size_t held = 0; /* bytes that the library still holds, or an error */
 
     if (!el_head_put(&context->head, span)) {
         return EL_STEP_MORE;
@@ -275,7 +281,7 @@ const el_engine_t el_engine_zstd = {
     .name = "zstd",
     .coding = EL_ZSTD,
     .level_min = 1,
-    .level_max = 19, /* those above want windows that browsers refuse */
+    .level_max = 19, /* higher ones use windows that browsers refuse */
     .costs = el_costs_zstd,
     .version = ZSTD_versionString,
     .key = zstd_key,
@@ -286,20 +292,20 @@ const el_engine_t el_engine_zstd = {
     .free = zstd_free,
 };
 
-/* Of dcz: those above take three times the time of this one for a hundredth of the bytes. */
+/* Higher levels take three times the time for one percent fewer bytes. */
 #define DCZ_LEVEL_MAX 9
 
 /*
- * RFC 9842 §5: a decoder has 8 MB for the window, or a quarter more than the dictionary if that
- * is more, up to 128 MB.
+ * RFC 9842 §5: decoders support a window of 8 MB or, if that is more, of 1.25 times the dictionary,
+ * up to 128 MB.
  */
 #define DCZ_WINDOW_BITS 23
 #define DCZ_WINDOW_BITS_MAX 27
 
 /*
- * The tables follow from the level and the dictionary's length. The library's are for the body,
- * too, and at level 9 twenty times as large as a dictionary of 800 KB. Those of half as many places
- * as the dictionary has bytes leave 1 % more of a page at the most, in as much time.
+ * The tables depend on the level and the dictionary's length. The library's own fit the body as
+ * well, and at level 9 they are twenty times as large as a dictionary of 800 KB. Tables with half
+ * as many places as the dictionary has bytes make a page at most 1 % larger in the same time.
  */
 static ZSTD_compressionParameters zstd_dcz_tables(size_t nbytes, int level)
 {
@@ -314,9 +320,8 @@ static ZSTD_compressionParameters zstd_dcz_tables(size_t nbytes, int level)
     return tables;
 }
 
-/* A prepared dictionary. */
 typedef struct {
-    const ZSTD_CDict *dictionary;        /* within the workspace */
+    const ZSTD_CDict *dictionary;        /* in the workspace */
     _Alignas(max_align_t) uint8_t workspace[];
 } dcz_prepared_t;
 
@@ -334,8 +339,8 @@ static void zstd_dcz_discard(el_dictionary_t *dictionary)
 }
 
 /*
- * As raw content, whatever it begins with: the library would take its own dictionaries for such. In
- * memory that was made before: up to 1.5.4 the library does not notice if it gets none itself.
+ * As raw content: the library would interpret its own format of dictionaries otherwise. In memory
+ * allocated here: up to 1.5.4 the library does not notice when its own allocation fails.
  */
 static bool zstd_dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
 {
@@ -358,9 +363,9 @@ static bool zstd_dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
 }
 
 /*
- * The dictionary's tables are used where they are: to copy them, as the library does for longer
- * bodies, takes two thirds of the time of a page that is like its dictionary. The checksum is all
- * that tells a decoder of a dictionary which is not the one of the head.
+ * Uses the dictionary's tables in place: copying them, as the library does for longer bodies, takes
+ * two thirds of the time of a page that resembles its dictionary. The checksum is the only way for
+ * a decoder to notice a wrong dictionary.
  */
 static bool zstd_dcz_reset(el_context_t *base, const el_setup_t *setup)
 {
@@ -373,8 +378,8 @@ static bool zstd_dcz_reset(el_context_t *base, const el_setup_t *setup)
     int window = setup->size_hint ? WINDOW_BITS_MIN : WINDOW_BITS_STREAM, most = DCZ_WINDOW_BITS;
 
     /*
-     * The dictionary can be pointed to until a window of the body has gone by. So the window is as
-     * large as the body; of unknown length, that is taken to be about as long as the dictionary.
+     * The dictionary is in reach until a window of the body has passed. So the window is as large
+     * as the body; a body of unknown length is assumed to be as long as the dictionary.
      */
     while (most < DCZ_WINDOW_BITS_MAX && UINT64_C(2) << most <= dictionary + dictionary / 4) {
         most++;
@@ -398,7 +403,7 @@ const el_engine_t el_engine_dcz = {
     .coding = EL_DCZ,
     .level_min = 1,
     .level_max = DCZ_LEVEL_MAX,
-    .costs = el_costs_zstd, /* of a body that its dictionary has nothing of */
+    .costs = el_costs_zstd, /* for a body with nothing in common with its dictionary */
     .version = ZSTD_versionString,
     .key = zstd_key,
     .create = zstd_create,
@@ -412,27 +417,26 @@ const el_engine_t el_engine_dcz = {
     .discard = zstd_dcz_discard,
 };
 
-/* RFC 9659 §3: what a decoder of this coding has to take, and no more. */
+/* if nothing is in the dictionary */
 #define DECODED_WINDOW_BITS 23
 
 /*
- * The longest header of a frame (RFC 8878 §3.1.1.1), which the library is given byte by byte: where
- * it has a small frame whole, it decodes that without a look at the window. What is no such header
- * is shorter.
+ * The longest header of a frame (RFC 8878 §3.1.1.1). The library gets a header byte by byte,
+ * because it decodes a small frame that it gets whole without checking the window.
  */
 #define HEADER_MOST 18
 
-/* Of the magic numbers, little-endian: a frame's, and the least of those of frames to skip. */
+/* Magic numbers in little-endian order: of a frame, and the lowest of skippable frames. */
 static const uint8_t frame_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
 static const uint8_t skipped_magic[] = {0x50, 0x2a, 0x4d, 0x18};
 
 typedef struct {
     ZSTD_DCtx *decoder;
-    size_t taken; /* bytes of the frame, where these are fewer than HEADER_MOST */
-    bool skips;   /* the frame is one to skip */
+    size_t taken; /* bytes of the frame, counted up to HEADER_MOST */
+    bool skips;   /* the frame is skippable */
     bool ended;   /* a frame has ended, and no other has begun */
-    bool whole;   /* a frame has ended */
-    bool full;    /* the output had no room: there may be more */
+    bool whole;   /* at least one frame has ended */
+    bool full;    /* the output was full: there may be more */
 } unzstd_t;
 
 static el_decoding_t *zstd_unzstd_open(el_account_t *account)
@@ -455,8 +459,8 @@ static el_decoding_t *zstd_unzstd_open(el_account_t *account)
 }
 
 /*
- * A frame may go on with `byte`. The library knows formats of its own time before RFC 8878, too,
- * and notices late that a body is in none.
+ * True if a frame may begin or continue with `byte`. The library also knows formats older than RFC
+ * 8878, and notices late that a body has none of them.
  */
 static bool zstd_is_frames(unzstd_t *unzstd, uint8_t byte)
 {
@@ -469,8 +473,8 @@ static bool zstd_is_frames(unzstd_t *unzstd, uint8_t byte)
 }
 
 /*
- * Gives the library the next input: a byte of a frame's header, nothing until all that it has is
- * put out, else everything. Returns the library's answer.
+ * Passes the next input to the library: one byte of a frame's header, nothing while output is
+ * pending, otherwise everything. Returns the library's error code.
  */
 static ZSTD_ErrorCode zstd_decode_portion(unzstd_t *unzstd, el_span_t *span)
 {
@@ -495,7 +499,7 @@ static ZSTD_ErrorCode zstd_decode_portion(unzstd_t *unzstd, el_span_t *span)
     return ZSTD_error_no_error;
 }
 
-/* Frames one after the other (RFC 8878 §3), without those to skip; checksums are verified. */
+/* Decodes successive frames (RFC 8878 §3); drops skippable ones, and verifies checksums. */
 static el_decode_t zstd_unzstd_step(el_decoding_t *decoding, el_span_t *span)
 {
     unzstd_t *unzstd = (unzstd_t *)decoding;

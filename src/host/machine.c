@@ -1,5 +1,5 @@
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* CPU sets, locks of open file descriptions */
+#define _GNU_SOURCE /* for CPU sets and locks of open file descriptions */
 #endif
 
 #include "host/machine.h"
@@ -19,18 +19,18 @@
 #include <unistd.h>
 
 #ifdef ELASTIC_WITH_TCP_RATE
-/* The kernel's own header: glibc's struct tcp_info ends before the rates, and both do not mix. */
+/* The kernel's header: glibc's struct tcp_info ends before the rates. They cannot be mixed. */
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #endif
 
-/* Without waiting: a path that names a FIFO must not hold the thread. */
+/* Non-blocking: a path that names a FIFO must not block the thread. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 #define LOOK_AGAIN_USEC UINT64_C(10000000)
 
-/* Reads up to `size` bytes from the beginning; 0 if that fails, and errno says why. */
+/* Reads up to `size` bytes from the beginning. 0 on failure, with errno set. */
 static size_t machine_read_from(int fd, char *text, size_t size)
 {
     size_t len = 0;
@@ -59,7 +59,7 @@ static size_t machine_read_path(const char *path, char *text, size_t size)
     return len;
 }
 
-/* `folder`/`name` into `path`; false if it is too long. */
+/* Writes `folder`/`name` to `path`. False if it is too long. */
 static bool machine_join(char *path, const char *folder, const char *name)
 {
     int len = snprintf(path, EL_CGROUP_PATH, "%s/%s", folder, name);
@@ -67,7 +67,7 @@ static bool machine_join(char *path, const char *folder, const char *name)
     return len > 0 && len < EL_CGROUP_PATH;
 }
 
-/* Reads a file of a folder into `small`. */
+/* Reads a file of a folder into machine->small. */
 static size_t machine_read_in(el_machine_t *machine, const char *folder, const char *name)
 {
     char path[EL_CGROUP_PATH];
@@ -76,7 +76,7 @@ static size_t machine_read_in(el_machine_t *machine, const char *folder, const c
                                                                 sizeof(machine->small)) : 0;
 }
 
-/* The CPUs that the kernel lets this process run on. */
+/* Sets the mask to the CPUs of this process's affinity. */
 static void machine_read_affinity(el_machine_t *machine)
 {
     cpu_set_t *set = CPU_ALLOC(EL_LOAD_CPUS);
@@ -98,7 +98,7 @@ static void machine_read_affinity(el_machine_t *machine)
     CPU_FREE(set);
 }
 
-/* Narrows the mask to the group's cpuset, unless that leaves no CPU. */
+/* Restricts the mask to the group's cpuset, unless no CPU would be left. */
 static void machine_narrow_mask(el_machine_t *machine, const char *folder, const char *name)
 {
     size_t len = machine_read_in(machine, folder, name);
@@ -115,10 +115,10 @@ static void machine_narrow_mask(el_machine_t *machine, const char *folder, const
     }
 }
 
-/* A folder of this process's group, seen from `root`. */
+/* The folder of a control group, with `root` as a prefix. */
 typedef struct {
     char path[EL_CGROUP_PATH];
-    size_t base; /* the mount point's length */
+    size_t base; /* length of the mount point */
 } folder_t;
 
 static bool machine_find_folder(el_machine_t *machine, const char *controller, folder_t *folder)
@@ -144,8 +144,8 @@ static bool machine_find_folder(el_machine_t *machine, const char *controller, f
 }
 
 /*
- * The least limit of the group and of what it is in. `folder` becomes the one that has it: what
- * others in there use counts against it too.
+ * Finds the smallest limit of the group and of its ancestors. `folder` becomes the group that has
+ * it: all processes in that group share the limit.
  */
 static void machine_find_limit(el_machine_t *machine, unsigned version, folder_t *folder)
 {
@@ -173,7 +173,7 @@ static void machine_find_limit(el_machine_t *machine, unsigned version, folder_t
     } while (el_cgroup_parent(at.path, at.base));
 }
 
-/* Keeps the path of a file as one that a signal may be read from; false if it is not there. */
+/* Stores the path of a file to read the signal from. False if the file is missing. */
 static bool machine_offer(el_machine_t *machine, el_machine_file_t file, const char *folder,
                           const char *name)
 {
@@ -194,7 +194,7 @@ static void machine_look_at_version_1(el_machine_t *machine)
     }
     limiting = own;
     machine_find_limit(machine, 1, &limiting);
-    /* The time used is another hierarchy's: the folder of the same name there, if any. */
+    /* The CPU time used is in another hierarchy: take the folder of the same name there. */
     if (!machine_find_folder(machine, "cpuacct", &folder)) {
         folder.path[0] = '\0';
     } else if (strcmp(own.path + own.base, folder.path + folder.base) == 0) {
@@ -242,7 +242,7 @@ static void machine_look(el_machine_t *machine, uint64_t now_usec)
     snprintf(machine->path[EL_MACHINE_STAT], EL_CGROUP_PATH, "%s%s",
              machine->proc_stat != NULL ? machine->proc_stat : machine->root,
              machine->proc_stat != NULL ? "" : "/proc/stat");
-    /* A file that a container's host puts in place of /proc need not keep the clock's time. */
+    /* A container's host may replace /proc/stat by a file that does not follow the clock. */
     if (statfs(machine->path[EL_MACHINE_STAT], &system) == 0
         && system.f_type == PROC_SUPER_MAGIC) {
         machine->facts.tick_usec = 1e6 / (double)sysconf(_SC_CLK_TCK);
@@ -263,7 +263,7 @@ void el_machine_open(el_machine_t *machine, const char *root, const char *proc_s
     machine_look(machine, now_usec);
 }
 
-/* The file of the signal that counts. */
+/* The file of the chosen signal. */
 static const char *machine_path_of(const el_machine_t *machine)
 {
     return machine->path[machine->signals.cgroup ? EL_MACHINE_USAGE : EL_MACHINE_STAT];
@@ -303,7 +303,7 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
 
     *path = machine_path_of(machine);
     reading->has_stat = reading->has_usage = false;
-    reading->at_usec = by_kernel ? el_clock_usec() : now_usec; /* later, by what was read before */
+    reading->at_usec = by_kernel ? el_clock_usec() : now_usec; /* later than now_usec */
     len = machine->kept >= 0 ? machine_read_from(machine->kept, machine->text,
                                                  sizeof(machine->text))
                              : machine_read_path(*path, machine->text, sizeof(machine->text));
@@ -314,7 +314,7 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
             len > 0
             && el_cgroup_usage(machine->facts.cgroups, machine->text, len, &reading->usage_usec);
     }
-    /* A text that was read and not understood is no error of the system's. */
+    /* 0 if the text was read but not understood. */
     errno = !good && len > 0 ? 0 : errno;
     return good;
 }
@@ -326,7 +326,7 @@ bool el_tcp_rate_of(const void *info, size_t len, el_tcp_rate_t *rate)
 
     if (len >= offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(known->tcpi_delivery_rate)
         && known->tcpi_delivery_rate > 0) {
-        rate->rate = 8. * (double)known->tcpi_delivery_rate; /* bytes a second */
+        rate->rate = 8. * (double)known->tcpi_delivery_rate; /* the kernel's is in bytes a second */
         rate->limited = known->tcpi_delivery_rate_app_limited;
         return true;
     }
@@ -361,7 +361,7 @@ bool el_path_within(const char *path, const char *folder)
     if (real_path && real_folder) {
         size_t len = strlen(real_folder);
 
-        /* Only the root of the file system ends in a slash. */
+        /* Only the root folder ends in a slash. */
         len -= len == 1;
         within = strncmp(real_path, real_folder, len) == 0 && real_path[len] == '/';
     }
@@ -400,8 +400,8 @@ bool el_file_is_in_memory(int descriptor)
 #define WRITE_FLAGS (O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
 
 /*
- * An open file description's lock on all of the file, the writer's: one that the process's other
- * descriptors of the file do not end, and that a reader can ask about without taking it.
+ * The writer's lock on the whole file. An open file description's lock: closing other descriptors
+ * of the file does not release it, and readers can test it without taking it.
  */
 static int machine_lock(int fd, int command, struct flock *all)
 {
@@ -429,7 +429,7 @@ static el_position_verdict_t machine_decode(int fd, uint64_t now_usec, el_positi
         return EL_POSITION_SHORT;
     }
     verdict = el_position_decode(bytes, (size_t)got, now_usec, position);
-    /* If that cannot be found out, the position's age tells. */
+    /* If the lock cannot be tested, the position's age decides. */
     if (verdict == EL_POSITION_GOOD && position->locked && machine_lock(fd, F_OFD_GETLK, &found) == 0
         && found.l_type == F_UNLCK) {
         verdict = EL_POSITION_STOPPED;
@@ -445,7 +445,7 @@ el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t
     el_position_verdict_t verdict = fd >= 0 ? machine_decode(fd, now_usec,
                                                            position) : EL_POSITION_SHORT;
 
-    /* Twice, if the first look met the writer in the middle of its write. */
+    /* Again: the first read may have met a write in progress. */
     if (verdict == EL_POSITION_DAMAGED) {
         verdict = machine_decode(fd, now_usec, position);
     }
@@ -472,7 +472,7 @@ el_position_file_result_t el_position_file_open(el_position_file_t *file, const 
     if (fstat(file->fd, &info) != 0) {
         result = EL_POSITION_FILE_ERROR;
     } else if (!S_ISREG(info.st_mode) || info.st_size > EL_POSITION_SIZE) {
-        /* A file that is longer than a position was somebody's before its path was given here. */
+        /* A longer file is not a position file: someone else's path was given. */
         result = EL_POSITION_FILE_REFUSED;
     } else if (machine_lock(file->fd, F_OFD_SETLK, &wanted) != 0) {
         result = errno == EAGAIN || errno == EACCES ? EL_POSITION_FILE_TAKEN
@@ -494,7 +494,7 @@ bool el_position_file_write(el_position_file_t *file, const el_position_t *posit
     ssize_t put;
 
     locked.locked = true;
-    /* The name may have come to mean another file, or none. */
+    /* The file may have been replaced or removed. */
     if (file->fd < 0 || stat(file->path, &named) != 0 || fstat(file->fd, &opened) != 0
         || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino) {
         const char *path = file->path;
@@ -513,7 +513,7 @@ bool el_position_file_write(el_position_file_t *file, const el_position_t *posit
             return false;
         }
     }
-    /* If somebody has added bytes, the next elasticd would take it for another's file. */
+    /* Otherwise appended bytes would make the next elasticd refuse the file. */
     if (ftruncate(file->fd, EL_POSITION_SIZE) != 0) {
         return false;
     }

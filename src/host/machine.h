@@ -1,9 +1,9 @@
 /*
- * The machine: finds and reads the kernel's files on the CPU load. The parsing and the choice
- * between the signals are the core's (load.h).
+ * The machine: finds and reads the kernel's files about CPU load. load.h parses them and chooses
+ * the signal.
  *
- * Shared by the module's timer and by elasticd. Knows POSIX, and neither httpd nor a library. One
- * thread at a time for each el_machine_t; no allocation.
+ * Used by the module's timer and by elasticd; knows POSIX, but not httpd. One thread at a time for
+ * each el_machine_t; no allocation.
  */
 #ifndef ELASTIC_HOST_MACHINE_H
 #define ELASTIC_HOST_MACHINE_H
@@ -14,12 +14,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's
- * end cuts is not taken.
- */
+/* Room for 1024 CPUs. The rest of /proc/stat is not needed; a row that is cut is ignored. */
 #define EL_MACHINE_TEXT (128 * 1024)
-/* Of all other files; /proc/self/cgroup, the longest, has at most 15 lines, one a hierarchy. */
+/* For all other files. The longest, /proc/self/cgroup, has at most 15 lines. */
 #define EL_MACHINE_SMALL (8 * 1024)
 #define EL_MACHINE_SIGNALS 160
 
@@ -29,52 +26,51 @@ typedef enum {
     EL_MACHINE_FILES
 } el_machine_file_t;
 
-/* About 150 KB: it belongs in static storage. */
+/* About 150 KB: keep it in static storage. */
 typedef struct {
-    /* As given. */
+    /* Arguments of el_machine_open(). */
     const char *root;
     const char *proc_stat;
     el_load_kind_t kind;
 
-    /* As found. */
+    /* Found by el_machine_open() and el_machine_refresh(). */
     el_machine_facts_t facts;
     el_load_signals_t signals;
-    char signals_text[EL_MACHINE_SIGNALS]; /* which and why, for people */
+    char signals_text[EL_MACHINE_SIGNALS]; /* the chosen signal and the reason, for people */
     bool masked;                     /* `mask` is known */
-    el_cpuset_t mask;                /* the CPUs that are ours: affinity and cpuset */
+    el_cpuset_t mask;                /* the CPUs of affinity and cpuset */
     uint64_t looked_usec;
-    char path[EL_MACHINE_FILES][EL_CGROUP_PATH]; /* empty: there is none */
+    char path[EL_MACHINE_FILES][EL_CGROUP_PATH]; /* empty: not available */
 
-    int kept; /* the descriptor of what counts, from before the root changed, or -1 */
+    int kept; /* open descriptor of the chosen file, for use after a chroot, or -1 */
     char small[EL_MACHINE_SMALL];
     char text[EL_MACHINE_TEXT];
 } el_machine_t;
 
 /*
- * Looks at the machine whose files are under `root` ("" for this one), at `now_usec` of the
- * monotonic clock, and chooses by `kind`. `proc_stat` is read in place of `root`/proc/stat if it
- * is not NULL. The strings must live as long as `machine`. Never fails: what is not found does not
- * count.
+ * Examines the machine whose files are below `root` ("" for this one) at `now_usec` of the
+ * monotonic clock, and chooses a signal by `kind`. A `proc_stat` that is not NULL replaces
+ * `root`/proc/stat. The strings must outlive `machine`. Never fails: missing files are ignored.
  */
 void el_machine_open(el_machine_t *machine, const char *root, const char *proc_stat,
                      el_load_kind_t kind, uint64_t now_usec);
 
-/* Opens the file of the signal that counts and keeps it, for when a chroot will hide it. */
+/* Opens the chosen file and keeps it open, because a chroot will hide it. */
 void el_machine_keep(el_machine_t *machine);
 
-/* Closes what was kept. */
+/* Closes the kept file. */
 void el_machine_close(el_machine_t *machine);
 
 /*
- * Looks again if the last look is 10 s old, and no file is kept: limits and affinity change
- * while a server runs. True if `signals_text` became another.
+ * Examines the machine again if the last look is 10 s old and no file is kept open: limits and
+ * affinity change while a server runs. True if `signals_text` changed.
  */
 bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec);
 
 /*
- * Reads the signal that counts, at `now_usec`; the kernel's own /proc/stat at the moment of its
- * reading, by the same clock. `path` is then the file. False if it cannot be read: errno says
- * why, or is 0 if its text is not understood.
+ * Reads the chosen signal. reading->at_usec is `now_usec`; for the kernel's own /proc/stat it is
+ * the moment of the read, by the same clock. Sets `path` to the file. False if it cannot be read:
+ * errno is the reason, or 0 if the text is not understood.
  */
 bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *reading,
                      const char **path);
@@ -82,70 +78,69 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
 /* The kernel's numbers of a TCP connection. Any thread. */
 
 typedef struct {
-    double rate;  /* at which the peer took the last data, bits a second */
-    bool limited; /* by what the application had to send, so that the path may carry more */
+    double rate;  /* rate of the last acknowledged data, bits a second */
+    bool limited; /* the application had no more to send: the path may be faster */
 } el_tcp_rate_t;
 
 /*
- * The rate at which `fd`'s peer has acknowledged data, Linux 4.9's delivery rate. False if the
- * socket is no TCP, nothing was acknowledged yet, or the kernel does not say. A system call.
+ * Reads Linux 4.9's delivery rate: the rate at which the peer of `fd` acknowledged data. False if
+ * the socket is not TCP, nothing was acknowledged yet, or the kernel does not tell. One system
+ * call.
  */
 bool el_tcp_rate(int fd, el_tcp_rate_t *rate);
 
-/* The same of the kernel's answer: `len` bytes of its struct tcp_info, aligned as that is. Pure. */
+/* Likewise from `len` bytes of the kernel's struct tcp_info, aligned as that is. Pure. */
 bool el_tcp_rate_of(const void *info, size_t len, el_tcp_rate_t *rate);
 
-/* Files: facts that the kernel has of them, and the position file on disk. Any thread. */
+/* Facts about files, and the position file on disk. Any thread. */
 
 /*
- * True if `path` lies below `folder`, all symbolic links of both resolved. False if either is
- * not there, or memory is short.
+ * True if `path` is below `folder`, with all symbolic links resolved. False if either is missing,
+ * or memory is short.
  */
 bool el_path_within(const char *path, const char *folder);
 
-/* Reads the numbers of an open file. False if it is no regular file. */
+/* Reads the numbers of an open file. False if it is not a regular file. */
 bool el_file_stat(int descriptor, el_file_id_t *id);
 
 /*
- * True if an open file lies in memory only, on tmpfs or ramfs, or that is not known: then later
- * changes through a mapping show in no number. An overlay over such a file system does not tell.
+ * True if an open file is on tmpfs or ramfs, or its file system is unknown: later writes through a
+ * mapping then change no number. An overlay hides such a file system below it.
  */
 bool el_file_is_in_memory(int descriptor);
 
-/* The position file is read by whoever follows it, and written by elasticd. */
+/* The position file. Its followers read it, and elasticd writes it. */
 
 /*
- * Reads the file at `path`, or from the descriptor `kept` if that is not -1, at `now_usec`. A
- * file that cannot be opened or read is SHORT, and errno says why; otherwise errno is 0. What is
- * not a regular file is FOREIGN. A position whose writer is gone without a word, as its lock shows,
- * is STOPPED at once.
+ * Reads the file at `path`, or the descriptor `kept` if that is not -1, at `now_usec`. SHORT if it
+ * cannot be opened or read, with errno set; otherwise errno is 0. FOREIGN if it is not a regular
+ * file. STOPPED if the lock shows that the writer has died.
  */
 el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t now_usec,
                                             el_position_t *position);
 
-/* A file that this process writes, and nobody else: it is locked. */
+/* A position file opened and locked by its only writer. */
 typedef struct {
     const char *path;
     int fd;
 } el_position_file_t;
 
-/* How opening the file ended. */
 typedef enum {
     EL_POSITION_FILE_OPEN,
     EL_POSITION_FILE_TAKEN,  /* another process writes it */
-    EL_POSITION_FILE_REFUSED, /* it is there, and is no position file */
-    EL_POSITION_FILE_ERROR   /* errno says why */
+    EL_POSITION_FILE_REFUSED, /* it exists and is not a position file */
+    EL_POSITION_FILE_ERROR   /* errno is the reason */
 } el_position_file_result_t;
 
 /*
- * Opens or makes the file at `path` (which must live as long), readable by all, and locks it. The
- * lock goes with the process, however it ends, and to its children.
+ * Opens or creates the file at `path`, readable by all, and locks it. `path` must outlive `file`.
+ * The lock lasts until this process and its children have ended, in any way.
  */
 el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path);
 
 /*
- * Writes `position` in place, as that of a locked file. If the name has come to mean another
- * file, or none, that one is opened first. False if it could not be written, and errno says why.
+ * Writes `position` in place and marks it as locked. If the path names another file by now, or
+ * none, opens that first. False on failure, with errno set.
  */
 bool el_position_file_write(el_position_file_t *file, const el_position_t *position);
 

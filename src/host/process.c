@@ -1,5 +1,5 @@
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr(), SCHED_IDLE */
+#define _GNU_SOURCE /* for dladdr() and SCHED_IDLE */
 #endif
 
 #include "host/process.h"
@@ -75,10 +75,10 @@ bool el_thread_start(void *(*run)(void *of), void *of, pthread_t *thread)
     return error == 0;
 }
 
-/* The CPU is left to the holder as often, which needs microseconds, before this thread sleeps. */
+/* Times to yield the CPU before sleeping: the holder needs only microseconds. */
 #define YIELDS 8
 
-/* Nanoseconds of a sleep. */
+/* Length of a sleep in ns. */
 #define NAP 50000
 
 bool el_lock_init(el_lock_t *lock)
@@ -95,7 +95,7 @@ bool el_lock_init(el_lock_t *lock)
     return made;
 }
 
-/* Waiting with a limit goes by the calendar in most systems, which may be set meanwhile. */
+/* Polls: pthread_mutex_timedlock() goes by the wall clock, which may be set meanwhile. */
 bool el_lock_take(el_lock_t *lock, uint64_t usec, bool *died)
 {
     const struct timespec nap = {.tv_nsec = NAP};
@@ -143,7 +143,7 @@ static void *process_work(void *unused)
     idle.tid = (pid_t)syscall(SYS_gettid);
     sem_post(&idle.begun);
     process_wait_for(&idle.wake);
-    /* el_idle_thread_start() has failed if there is nothing to run. */
+    /* NULL if el_idle_thread_start() failed. */
     while (idle.run) {
         idle.run();
         process_wait_for(&idle.wake);
@@ -152,8 +152,8 @@ static void *process_work(void *unused)
 }
 
 /*
- * The class is set from here and not by the thread itself: on a busy CPU it would take it a while
- * from then on to say that it has done so.
+ * Sets the class from here: at SCHED_IDLE on a busy CPU, the thread itself would take long to
+ * report that it has done so.
  */
 bool el_idle_thread_start(void (*run)(void))
 {

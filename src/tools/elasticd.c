@@ -1,6 +1,6 @@
 /*
- * elasticd: monitor and set, as a process of its own. It samples the load, runs the controller that
- * the module has too, and writes the position into a file (control.h) for whoever compresses.
+ * elasticd: monitoring and control in a process of its own. It samples the load, runs the module's
+ * controller, and writes the position to a file (control.h) for every compressor on the machine.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,50 +26,50 @@
 typedef struct {
     const char *file;
     const char *pid_file; /* NULL: none */
-    const char *root;     /* where the machine's files are; "" for this one */
+    const char *root;     /* prefix of the kernel's files; "" for this machine */
     const char *proc_stat; /* NULL: `root`/proc/stat */
     el_control_config_t control;
     el_load_kind_t load;
     uint64_t interval_usec;
-    double start;      /* position to begin with */
+    double start;      /* initial position */
     int nice;
     bool nice_given;
     bool foreground;
-    bool show;         /* print what the file says, and end */
+    bool show;         /* print the position file and exit */
 } options_t;
 
-/* The next step after the command line. */
+/* The result of reading the command line. */
 typedef enum { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG } result_t;
 
 #define FILE_DEFAULT "/run/elastic/elastic.position"
 
-/* As ElasticInterval: below, a sample resolves next to nothing; above, nothing is followed. */
+/* As ElasticInterval's: shorter samples resolve too little, longer ones follow too late. */
 #define INTERVAL_MIN_MSEC 100
 #define INTERVAL_MAX_MSEC 60000
 
-/* More than any ladder has; the position's word has room for 65535. */
+/* More than any range of levels; a packed position holds 65535. */
 #define TOP_MAX 1000
 
 typedef struct row row_t;
 
-/* Reads `text` into the options; false if it is not what the row allows. */
+/* Reads `text` into the options. False if the row does not allow it. */
 typedef bool reader_t(const row_t *row, const char *text, options_t *options);
 
-/* An option. The help text, getopt's tables and the refusals follow from its row. */
+/* An option. The help, getopt's tables and the error messages come from these rows. */
 struct row {
-    char letter; /* 0: it has its long name only */
+    char letter; /* 0: only a long name */
     const char *name;
-    const char *argument; /* as the help calls it; NULL: it takes none */
+    const char *argument; /* as the help calls it; NULL: no argument */
     const char *help;
-    reader_t *read; /* NULL: it is answered and ends the program */
-    size_t at;      /* of its field in options_t */
+    reader_t *read; /* NULL: main prints something and exits */
+    size_t at;      /* offset of the field in options_t */
     const char *allowed;
 };
 
 /* The field of `row` in `options`. */
 #define FIELD(type) (*(type *)((char *)options + row->at))
 
-/* The whole text as a number within bounds. */
+/* Reads the whole text as a number within bounds. */
 static bool elasticd_read_number(const char *text, double least, double most, double *number)
 {
     char *end;
@@ -77,7 +77,7 @@ static bool elasticd_read_number(const char *text, double least, double most, do
 
     errno = 0;
     value = strtod(text, &end);
-    /* In this order a NaN fails too. */
+    /* Written so that a NaN fails. */
     if (errno != 0 || end == text || *end != '\0' || !(value >= least) || !(value <= most)) {
         return false;
     }
@@ -109,7 +109,7 @@ static bool elasticd_read_percent(const row_t *row, const char *text, options_t 
     return true;
 }
 
-/* `500ms`, `2s`, or a bare number of seconds, as ElasticInterval. */
+/* `500ms`, `2s`, or a number of seconds, as for ElasticInterval. */
 static bool elasticd_read_interval(const row_t *row, const char *text, options_t *options)
 {
     char number[32];
@@ -165,7 +165,7 @@ static bool elasticd_read_start(const row_t *row, const char *text, options_t *o
     return elasticd_read_number(text, 0, TOP_MAX, &FIELD(double));
 }
 
-/* The whole number of --nice or --top. */
+/* An integer, for --nice and --top. */
 static bool elasticd_read_whole(const row_t *row, const char *text, options_t *options)
 {
     bool nice = row->letter == 'n';
@@ -226,13 +226,13 @@ static const row_t rows[] = {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* The code of a row for getopt_long(): its letter, or a number beyond all letters. */
+/* The code for getopt_long(): the letter, or a number above all letters. */
 static int elasticd_code_of(size_t row)
 {
     return rows[row].letter ? rows[row].letter : 256 + (int)row;
 }
 
-/* getopt's tables: `letters` has room for two characters a row, `names` for one row more. */
+/* Fills getopt's tables: `letters` has two characters a row, `names` one element more. */
 static void elasticd_fill_tables(char *letters, struct option *names)
 {
     for (size_t i = 0; i < ROWS; i++) {
@@ -293,7 +293,7 @@ static result_t elasticd_refuse(void)
     return OPTIONS_WRONG;
 }
 
-/* The strings are those of `argv`. */
+/* The strings point into `argv`. */
 static result_t elasticd_options_read(int argc, char **argv, options_t *options)
 {
     char letters[2 * ROWS + 1];
@@ -338,10 +338,10 @@ static result_t elasticd_options_read(int argc, char **argv, options_t *options)
     return elasticd_fit_together(options) ? OPTIONS_RUN : OPTIONS_WRONG;
 }
 
-/* sysexits(3) has no names for these that an init system would know: 2 is LSB's wrong usage. */
+/* The LSB's code for wrong usage; init systems do not know those of sysexits(3). */
 #define EXIT_USAGE 2
 
-/* Static: two readings of 24 KB and the machine's 150. */
+/* Static: two readings of 24 KB, and 150 KB of el_machine_t. */
 static struct {
     options_t options;
     el_machine_t machine;
@@ -349,15 +349,15 @@ static struct {
     el_control_state_t control;
     el_control_memory_t memory;
     el_reading_t readings[2];
-    unsigned newest; /* of the readings */
+    unsigned newest; /* index of the latest reading */
     uint64_t samples;
     uint32_t load_ppm;
-    bool sampling_failed; /* the last one did: logged once */
-    bool writing_failed;  /* likewise */
+    bool sampling_failed; /* the last sample failed; logged once */
+    bool writing_failed;  /* the last write failed; logged once */
     sigset_t signals;
 } self;
 
-/* systemd reads the number before a line as its priority; at a terminal it is left out. */
+/* systemd reads a priority at the beginning of each line; a terminal gets none. */
 __attribute__((format(printf, 2, 3)))
 static void elasticd_say(int priority, const char *format, ...)
 {
@@ -405,14 +405,14 @@ static bool elasticd_publish(bool stopped)
     return good;
 }
 
-/* Samples, controls and publishes. If there is no load to go by, the file becomes stale. */
+/* Samples, controls and publishes. Without a load the file is left to become stale. */
 static void elasticd_tick(uint64_t now)
 {
     el_reading_t *before = &self.readings[self.newest];
     el_reading_t *after = &self.readings[1 - self.newest];
     el_observation_t observed = {0};
     const char *path = "";
-    bool good, log; /* said once */
+    bool good, log; /* log only changes */
 
     if (el_machine_refresh(&self.machine, now)) {
         elasticd_say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
@@ -494,7 +494,7 @@ static int elasticd_show(void)
     return verdict == EL_POSITION_GOOD ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* The position to begin with: the last one of the elasticd before, if there was one. */
+/* Sets the initial position: the last one of an earlier elasticd, or --start. */
 static void elasticd_take_over(void)
 {
     el_position_t left = {0};
@@ -568,20 +568,20 @@ int main(int argc, char **argv)
     if (!elasticd_open_file()) {
         return EXIT_FAILURE;
     }
-    /* Signals are waited for, not caught: nothing is ever interrupted. */
+    /* Blocked and taken by sigtimedwait(), so that they interrupt nothing. */
     sigemptyset(&self.signals);
     sigaddset(&self.signals, SIGTERM);
     sigaddset(&self.signals, SIGINT);
     sigaddset(&self.signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &self.signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    /* The working directory stays: paths may be relative to it. */
+    /* Keeps the working directory: paths may be relative to it. */
     if (!self.options.foreground && daemon(1, 0) != 0) {
         fprintf(stderr, "elasticd: it cannot go to the background: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
     openlog("elasticd", LOG_PID, LOG_DAEMON);
-    /* A priority above the servers': elasticd is wanted most when they leave nothing. */
+    /* Above the servers' priority: elasticd matters most when they leave no CPU time. */
     if (setpriority(PRIO_PROCESS, 0, self.options.nice) != 0
         && (self.options.nice_given || errno != EACCES)) {
         elasticd_say(LOG_WARNING, "the priority cannot be set: %s", strerror(errno));

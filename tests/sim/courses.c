@@ -1,9 +1,9 @@
-/* Loads that go up and down, and engines whose cost changes, in every mode. */
+/* Rising and falling loads, and changing costs, in every mode. */
 #include "sim.h"
 
 #include <math.h>
 
-/* Intervals running that the load was above the threshold, at most; and at the floor none count. */
+/* Longest run of intervals above the threshold while the position is above the floor. */
 static unsigned longest_above(plant_t *plant, const el_control_config_t *config,
                               double (*rate)(const plant_t *, unsigned), unsigned intervals)
 {
@@ -19,7 +19,7 @@ static unsigned longest_above(plant_t *plant, const el_control_config_t *config,
     return longest;
 }
 
-/* From nothing to twice what the ceiling carries, in a minute, and back. */
+/* Rises in a minute to twice the load that the ceiling can carry, and falls back. */
 static double ramp(const plant_t *plant, unsigned i)
 {
     double share = i < SIM_MINUTE ? (double)i / SIM_MINUTE : 2 - (double)i / SIM_MINUTE;
@@ -27,8 +27,7 @@ static double ramp(const plant_t *plant, unsigned i)
     return plant_rate(plant, PLANT_TOP, 2 * fmax(0, share));
 }
 
-/* A day in four minutes: little before dawn, and in the evening half as much again as the ceiling
- * carries. */
+/* A day in four minutes: little load before dawn, 1.5 times what the ceiling carries at night. */
 static double day(const plant_t *plant, unsigned i)
 {
     return plant_rate(plant, PLANT_TOP, 0.85 - 0.65 * cos(2 * 3.14159265358979 * i / 480));
@@ -57,7 +56,7 @@ static double square_20(const plant_t *plant, unsigned i)
 static const struct {
     const char *name;
     double (*rate)(const plant_t *, unsigned);
-    unsigned mix, step; /* intervals above the threshold, at most */
+    unsigned mix, step; /* longest run above the threshold */
 } courses[] = {
     {"a ramp", ramp, 0, 1},
     {"a day", day, 0, 1},
@@ -82,7 +81,7 @@ START_TEST(a_load_that_goes_up_and_down_is_followed)
 }
 END_TEST
 
-/* The engine of the upper half becomes three times as slow. */
+/* The setups of the upper half become three times as slow. */
 START_TEST(a_slowed_engine_changes_the_choice)
 {
     static const el_control_mode_t modes[] = {EL_CONTROL_MIX, EL_CONTROL_STEP};
@@ -103,7 +102,7 @@ START_TEST(a_slowed_engine_changes_the_choice)
     }
     plant_hold(&plant, &config, rate);
     ck_assert_double_lt(sim_position(&plant), before - 1);
-    /* Between two setups so far apart, Proc. 1 has none to rest at. */
+    /* Proc. 1 has no setup to rest at between two so far apart. */
     ck_assert_msg(modes[_i] == EL_CONTROL_STEP || sim_is_settled(&plant, sim_position(&plant)),
                   "%g at %g", plant.busy, sim_position(&plant));
 }

@@ -1,8 +1,7 @@
 /*
- * What is learned of setups, in a model of a site: responses come at random, each takes the setup
- * that a constant price pays for by what is expected; one in sixteen is measured, and one in 64 by a
- * setup that is tried. What setups
- * really cost differs from the table, and changes.
+ * Learning the costs of setups, in a model of a site. Responses arrive at random, and each takes
+ * the setup that a constant price affords by the expected costs. One in 16 is measured, and one in
+ * 64 tries another setup. The real costs differ from the table and change.
  */
 #include "elastic/ladder.h"
 #include "sim.h"
@@ -12,14 +11,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Pages of 64 KB, and the class of their length. */
+/* Pages of 64 KB, and their size class. */
 #define KBYTES 64
 #define LENGTH 3
 
 #define MEASURED_EVERY 16
 #define TRIED_EVERY 64
 
-/* What differs from body to body, in powers of two; and one measurement in fifty is an outlier. */
+/* Variation between bodies, as powers of two. One measurement in fifty is an outlier. */
 #define TIME_NOISE 0.2
 #define SIZE_NOISE 0.3
 #define OUTLIER 3.
@@ -40,13 +39,13 @@ static const el_rung_t table[] = {
 typedef struct {
     double rate;  /* responses a second */
     double price; /* of a saved byte, ns */
-    size_t setups; /* the first of the table */
+    size_t setups; /* how many of the table are used */
     uint64_t seed;
 
-    /* The truth. */
+    /* The real setups. */
     el_rung_t real[SETUPS];
 
-    /* What is learned. */
+    /* The learned state. */
     el_costs_t costs;
     el_rung_t ladder[SETUPS];
     size_t count;
@@ -54,7 +53,7 @@ typedef struct {
     double now, built;
     unsigned responses;
 
-    double changes; /* of the setup in use */
+    double changes; /* of the chosen setup */
 } site_t;
 
 static uint32_t times(uint32_t value, double factor)
@@ -62,7 +61,7 @@ static uint32_t times(uint32_t value, double factor)
     return (uint32_t)(value * factor);
 }
 
-/* All setups now take `slow` times the table's time, and make `large` times its bytes, more or less. */
+/* Sets real costs: about `slow` times the table's time and `large` times its size. */
 static void become(site_t *site, double slow, double large)
 {
     for (size_t i = 0; i < SETUPS; i++) {
@@ -79,7 +78,7 @@ static el_cost_key_t key_of(const el_rung_t *rung)
     return (el_cost_key_t){rung->coding, rung->level, LENGTH};
 }
 
-/* The number of a setup in the tables. */
+/* A setup's index in the table. */
 static size_t number_of(const el_rung_t *rung)
 {
     size_t i = 0;
@@ -95,7 +94,7 @@ static el_cost_t expected(const site_t *site, size_t i)
     return el_cost_expect(&site->costs, key_of(&table[i]), table[i].cost, (uint32_t)site->now);
 }
 
-/* Encodes a body by a setup, and learns from it. */
+/* Encodes a body with a setup, and learns from it. */
 static void measure(site_t *site, size_t i)
 {
     double slow = exp2(TIME_NOISE * sim_normal(&site->seed)
@@ -118,7 +117,7 @@ static void build(site_t *site)
     site->built = floor(site->now);
 }
 
-/* Another setup than `used` that is to be measured; that one where none is. */
+/* A setup to measure instead of `used`; `used` if there is none. */
 static size_t trial(site_t *site, size_t used)
 {
     el_rung_t rungs[SETUPS];
@@ -134,7 +133,7 @@ static size_t trial(site_t *site, size_t used)
     return tried ? number_of(tried) : used;
 }
 
-/* Responses for so many seconds. */
+/* Serves responses for `seconds`. */
 static void run(site_t *site, double seconds)
 {
     double end = site->now + seconds;
@@ -157,13 +156,13 @@ static void run(site_t *site, double seconds)
     site->now = end;
 }
 
-/* What a KB costs by a setup: CPU time, and its bytes at the price. */
+/* Cost of a KB with a setup: CPU time, and bytes at the price. */
 static double burden(const site_t *site, size_t i)
 {
     return site->real[i].cost.nsec + 1024. * site->real[i].cost.size / 10000 * site->price;
 }
 
-/* How many times as much as the best setup's is the burden of the one in use. */
+/* Cost of the chosen setup divided by that of the best one. */
 static double regret(const site_t *site)
 {
     double best = INFINITY;
@@ -207,7 +206,7 @@ START_TEST(what_is_chosen_is_near_the_best_and_stays)
 }
 END_TEST
 
-/* The machine becomes slower or faster, its setups in other relations, and the content another. */
+/* The machine becomes slower or faster, the costs of setups shift, and the content changes. */
 static const struct {
     double slow, large;
 } changes[] = {{2.6, 0.9}, {0.65, 0.9}, {1.3, 1.8}, {1.3, 0.45}, {3, 0.45}};
@@ -230,7 +229,7 @@ START_TEST(a_change_is_followed_within_30_seconds)
         ck_assert_msg(fabs(log2((double)got.size / real.size)) < 0.35, "change %d: %u of %u", c,
                       got.size, real.size);
         ck_assert_msg(regret(&site) < 1.3, "change %d: %.3f after 30 s", c, regret(&site));
-        /* By then every setup was measured again. */
+        /* Every setup was measured again by then. */
         run(&site, 600);
         ck_assert_msg(regret(&site) < 1.1, "change %d: %.3f in the end", c, regret(&site));
     }

@@ -1,4 +1,4 @@
-/* `mix` beside `step`: where it rests, and how much it varies. */
+/* `mix` compared with `step`: where they rest, and how much they vary. */
 #include "sim.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static double variance(el_control_mode_t mode, plant_t plant, double load, doubl
     return squares / (10 * SIM_MINUTE) - sum / (10 * SIM_MINUTE) * (sum / (10 * SIM_MINUTE));
 }
 
-/* Where every level fits the band, both stay. */
+/* If every level's load is within the band, both stay. */
 START_TEST(mix_settles_where_step_does)
 {
     static const double noises[] = {0, 0.05};
@@ -40,7 +40,7 @@ START_TEST(mix_settles_where_step_does)
 }
 END_TEST
 
-/* Where no single setup fits, `step` goes up and down for ever; `mix` goes in between. */
+/* If no setup fits the band, `step` alternates for ever, and `mix` rests between two. */
 START_TEST(mix_varies_less_than_step)
 {
     static const double noises[] = {0, 0.05};
@@ -84,7 +84,7 @@ START_TEST(mix_rests_where_step_cannot)
 }
 END_TEST
 
-/* However long noise has turned the error around before. */
+/* Noise has reversed the error for ten minutes before. */
 START_TEST(mix_notices_that_a_load_is_gone)
 {
     el_control_config_t config = sim_config(EL_CONTROL_MIX);

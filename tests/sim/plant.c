@@ -3,16 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-/* zlib's levels 1 to 9 on pages of 120 KB, µs per KB on one core of this decade. */
+/* zlib's levels 1 to 9 on pages of 120 KB, µs per KB on one core. */
 static const double zlib[PLANT_TOP + 1] = {8.6, 9.4, 11.6, 12.9, 17.2, 23.5, 27.4, 35.2, 38.3};
 
-/* A clock tick in an interval's ticks: what /proc/stat resolves in half a second of one CPU. */
+/* One tick of /proc/stat in half a second of one CPU. */
 #define RESOLUTION (1 / 50.)
 
-/* Of an interval. */
+/* Parts of an interval. */
 #define SLICES 10
 
-/* What may wait, as a share of an interval's CPU time. */
+/* Largest backlog, as a share of an interval's CPU time. */
 #define WAITING 0.2
 
 plant_t plant_new(void)
@@ -25,7 +25,7 @@ plant_t plant_new(void)
     return plant;
 }
 
-/* A fraction is a share of the responses. */
+/* A fraction of a position is a share of the responses. */
 static double cost_at(const plant_t *plant, double position)
 {
     unsigned below = (unsigned)fmin(position, PLANT_TOP - 1);

@@ -1,6 +1,6 @@
 /*
- * A server as the controller sees one: what arrives costs CPU to make and, by the position, to
- * compress; what the CPU cannot do waits. Deterministic: the same seed, the same run.
+ * A server as the controller sees it. Pages take CPU time to make and, by the position, to
+ * compress; work that exceeds the CPU waits. Deterministic: the same seed gives the same run.
  */
 #ifndef ELASTIC_TESTS_PLANT_H
 #define ELASTIC_TESTS_PLANT_H
@@ -11,17 +11,17 @@
 
 #define PLANT_TOP 8
 
-/* An interval's CPU time: half a second of one CPU, µs. */
+/* CPU time of an interval, µs: half a second of one CPU. */
 #define PLANT_CAPACITY 500000.
 
 typedef struct {
     /* The server. */
-    double cost[PLANT_TOP + 1]; /* what compression really takes at a position, µs per KB */
-    double page;                /* what the rest of a response takes, µs per KB */
+    double cost[PLANT_TOP + 1]; /* real cost of compression at a position, µs per KB */
+    double page;                /* cost of the rest of a response, µs per KB */
 
-    /* What the controller is told. */
-    double noise; /* of the busy share: up to this much more or less */
-    double lag;   /* share of the work that still goes by the last position */
+    /* Errors of the measured load. */
+    double noise; /* largest error of the busy share */
+    double lag;   /* share of the work done at the last position */
 
     /* Its state. */
     el_control_state_t state;
@@ -30,7 +30,7 @@ typedef struct {
     double backlog; /* KB */
     uint64_t seed;
 
-    /* The last interval, as it really was. */
+    /* The last interval's real values. */
     double busy;
     bool moved;
 } plant_t;
@@ -41,10 +41,10 @@ plant_t plant_new(void);
 /* KB per interval with which the load at `position` is `busy`. */
 double plant_rate(const plant_t *plant, double position, double busy);
 
-/* Evenly in −1 … 1. */
+/* A random number, even in −1 … 1. */
 double plant_random(plant_t *plant);
 
-/* An interval in which `rate` KB arrive evenly; then the controller's turn. */
+/* Runs an interval in which `rate` KB arrive evenly, then the controller. */
 void plant_hold(plant_t *plant, const el_control_config_t *config, double rate);
 
 #endif

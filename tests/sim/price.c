@@ -1,6 +1,6 @@
 /*
- * The goal of time in a queue: at every load, rate and number of CPUs it has to come near the best
- * of the fixed setups for just that load, which nobody can know beforehand.
+ * The goal `time` in a queue: at every load, rate and number of CPUs it must come near the best
+ * fixed setup for that load, which no one can know beforehand.
  */
 #include "queue.h"
 #include "sim.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* gzip's setups for pages of 120 KB, and the same with steeper and flatter costs. */
+/* gzip's setups for pages of 120 KB; tests make their costs steeper or flatter. */
 static const el_rung_t setups[] = {
     {EL_GZIP, 1, {1372, 2646}}, {EL_GZIP, 2, {1488, 2611}}, {EL_GZIP, 3, {2085, 2476}},
     {EL_GZIP, 4, {6788, 2285}}, {EL_GZIP, 6, {10740, 2211}}, {EL_GZIP, 8, {27774, 2182}},
@@ -19,7 +19,7 @@ static const el_rung_t setups[] = {
 
 static el_rung_t rungs[SETUPS];
 
-/* The ladder where each setup costs so many times as much, the dearer ones more so. */
+/* Builds the setups in order of cost, with costs raised to the power `steep`. */
 static size_t ladder(double steep)
 {
     memcpy(rungs, setups, sizeof(setups));
@@ -37,7 +37,7 @@ static queue_t queue_new(size_t count)
     };
 }
 
-/* The best of the fixed setups by the mean time. */
+/* The fixed setup with the least mean time. */
 static queue_result_t best_fixed(queue_t queue)
 {
     queue_result_t best = {.mean = INFINITY};
@@ -78,7 +78,7 @@ START_TEST(it_is_near_the_best_of_the_fixed_setups)
 }
 END_TEST
 
-/* A host of two CPUs makes a constant load waver by eight points, and for seconds. */
+/* On a host of two CPUs a constant load wavers by eight points, for seconds. */
 static const struct {
     unsigned cpus;
     double mbit, noise, lasting;
@@ -100,13 +100,13 @@ START_TEST(at_a_steady_load_it_is_steady)
     for (queue.base = 0.1; queue.base < 0.85; queue.base += 0.1) {
         unsteady += queue_run(&queue).unsteady / 8;
     }
-    /* After a jump, noise or not, the load is the mean of few samples for some seconds. */
+    /* After a jump, real or noise, the load is the mean of few samples for some seconds. */
     ck_assert_msg(unsteady <= 0.08, "%u CPUs, %g Mbit/s, noise %g for %g s: %.3f", queue.cpus,
                   hosts[_i].mbit, queue.noise, queue.lasting, unsteady);
 }
 END_TEST
 
-/* One that the server has to let wait, and one that it can just carry at the cheapest setup. */
+/* A flood that the server cannot carry, and one that it just carries at the cheapest setup. */
 static const double floods[] = {10, 4.5};
 
 START_TEST(a_flood_is_met_at_the_floor_and_left_behind)
@@ -118,7 +118,7 @@ START_TEST(a_flood_is_met_at_the_floor_and_left_behind)
         queue.seed = seed;
         queue.base = 0.15;
         queue.flood = floods[_i];
-        /* At any time within an interval. */
+        /* Any time within an interval. */
         queue.flood_at = 60 + (double)seed / 40;
         queue.flood_end = queue.flood_at + 5;
         queue.seconds = 110;
@@ -126,7 +126,7 @@ START_TEST(a_flood_is_met_at_the_floor_and_left_behind)
         queue.fixed = 0;
         floor = queue_run(&queue);
         if (_i == 0) {
-            /* The slot that shows it, and the one that is measured. */
+            /* One slot to notice it, and one to measure it. */
             ck_assert_double_le(got.floored, 0.25);
         }
         ck_assert_double_le(got.calm, floor.calm + 2);

@@ -6,27 +6,27 @@
 #include <string.h>
 
 #define RESPONSES_MOST (1 << 20)
-/* Of time, seconds: responses are counted for so long, and so far samples are apart in a surge. */
+/* Length in seconds of the slots in which arrivals are counted; also between samples in a surge. */
 #define SLOT 0.1
 #define SLOTS_MOST (1 << 16)
 #define SOON 4
-#define WARM_UP 10. /* seconds that do not count */
+#define WARM_UP 10. /* seconds that are not counted */
 #define AFTER_SECONDS 30
 
 typedef struct {
     const queue_t *queue;
     uint64_t seed;
-    double free[QUEUE_CPUS_MOST]; /* when each CPU is */
-    double busy[SLOTS_MOST];      /* CPU seconds in each slot */
-    size_t sampled, due;          /* slots at whose begin the last sample was, and the next one is */
-    unsigned soon;                /* samples that follow at the distance of a slot */
-    size_t slot;                  /* of the last response that came */
-    double in_slot, since;        /* responses in it, and since the last sample */
-    double surge;                 /* so many in a slot bring the next sample forward */
+    double free[QUEUE_CPUS_MOST]; /* time at which each CPU becomes free */
+    double busy[SLOTS_MOST];      /* CPU seconds used in each slot */
+    size_t sampled, due;          /* first slots of the last sample and the next */
+    unsigned soon;                /* samples left at a distance of one slot */
+    size_t slot;                  /* of the last arrival */
+    double in_slot, since;        /* arrivals in the slot, and since the last sample */
+    double surge;                 /* arrivals in a slot that hasten the next sample */
     el_price_memory_t memory;
-    double error; /* of the last sample, to queue->noise */
+    double error; /* of the last sample; see queue->noise */
     double price;
-    double *total; /* of the responses that count */
+    double *total; /* times of the counted responses */
     size_t count;
 } run_t;
 
@@ -35,7 +35,7 @@ static double clamped(double share)
     return fmin(1, fmax(0, share));
 }
 
-/* The samples that are due until `now`. */
+/* Takes the samples due until `now`. */
 static void sample(run_t *run, double now)
 {
     const queue_t *queue = run->queue;
@@ -59,7 +59,7 @@ static void sample(run_t *run, double now)
     }
 }
 
-/* A response begins to be encoded at `now`: where the CPU is full, later than it came. */
+/* Counts a response whose encoding begins at `now`: after its arrival if the CPU is full. */
 static void count_arrival(run_t *run, double now)
 {
     size_t slot = (size_t)(now / SLOT);
@@ -73,7 +73,7 @@ static void count_arrival(run_t *run, double now)
     }
 }
 
-/* Adds a span of work to the slots that it lies in. */
+/* Adds work to the slots that it spans. */
 static void count_busy(run_t *run, double from, double to)
 {
     for (size_t i = (size_t)(from / SLOT); from < to && i < SLOTS_MOST; i++) {
@@ -84,7 +84,7 @@ static void count_busy(run_t *run, double from, double to)
     }
 }
 
-/* The CPU that is free first. */
+/* The CPU that becomes free first. */
 static double *next_cpu(run_t *run)
 {
     unsigned first = 0;
@@ -107,7 +107,7 @@ static bool in_flood(const queue_t *queue, double at)
     return at >= queue->flood_at && at < queue->flood_end;
 }
 
-/* The changes of the rung, minute by minute. */
+/* Changes of the setup, minute by minute. */
 typedef struct {
     size_t minute, changes, responses, unsteady;
     const el_rung_t *last;
@@ -132,7 +132,7 @@ static void count_change(changes_t *changes, double now, const el_rung_t *rung)
     changes->last = rung;
 }
 
-/* Around a flood: of the time before it, and of each second after it. */
+/* Mean times before a flood, and in each second after it. */
 typedef struct {
     double before, after[AFTER_SECONDS];
     size_t count_before, count[AFTER_SECONDS];
@@ -163,7 +163,7 @@ static double calm(const flood_t *flood)
     return (double)second;
 }
 
-/* Of the run's times, which are then sorted. */
+/* Sorts the run's times and evaluates them. */
 static queue_result_t result_of(run_t *run, double bytes)
 {
     queue_result_t result = {.bytes = bytes / (double)run->count};
@@ -194,7 +194,7 @@ queue_result_t queue_run(const queue_t *queue)
         double *cpu = next_cpu(run), total, left, start;
 
         now -= log(sim_even(&run->seed)) / (rate * (in_flood(queue, now) ? queue->flood : 1));
-        /* What it finds then is what decides, not what was when it came. */
+        /* The state at the start of encoding decides, not that at arrival. */
         start = fmax(now, *cpu);
         sample(run, start);
         count_arrival(run, start);

@@ -1,7 +1,7 @@
 /*
- * A queue with one or more CPUs: pages arrive at random, take CPU time to be made and encoded, and
- * then their bytes take time on the client's wire. The setup of each response is the one that the
- * price of its moment pays for, or a fixed one. Deterministic: the same seed, the same run.
+ * A queue with one or more CPUs. Pages arrive at random, take CPU time to make and encode, and then
+ * time to be sent to the client. The current price chooses the setup of each response, unless it is
+ * fixed. Deterministic: the same seed gives the same run.
  */
 #ifndef ELASTIC_TESTS_QUEUE_H
 #define ELASTIC_TESTS_QUEUE_H
@@ -18,32 +18,31 @@
 typedef struct {
     /* The machine and its clients. */
     unsigned cpus;
-    double rate;     /* of the wire, bits a second */
+    double rate;     /* of the client's connection, bits a second */
     double kbytes;   /* of a page */
-    double making;   /* seconds of CPU time that a page takes to be made */
-    double base;     /* share of the CPUs that making takes */
-    double others;   /* share of the CPUs that other programs take, by a nice of 19: none waits */
-    double flood;    /* so many times as many pages come … */
-    double flood_at; /* … from this second on … */
-    double flood_end; /* … until this one */
+    double making;   /* CPU seconds to make a page */
+    double base;     /* share of the CPUs used for making pages */
+    double others;   /* share of the CPUs used by programs at nice 19 */
+    double flood;    /* factor of the arrivals … */
+    double flood_at; /* … from this second … */
+    double flood_end; /* … to this second */
     double seconds;  /* of the run */
     double interval; /* between samples of the load, seconds */
-    double noise;    /* standard deviation of a sample's error … */
-    double lasting;  /* … which depends on those of so many seconds before; 0: on none */
-    const el_rung_t *rungs; /* as el_ladder_build() left them */
+    double noise;    /* standard deviation of a sample's error */
+    double lasting;  /* seconds over which errors correlate; 0: independent */
+    const el_rung_t *rungs; /* as el_ladder_build() leaves them */
     size_t count;
-    int fixed;       /* the rung of every response; below 0: the price decides */
+    int fixed;       /* index of the only setup; below 0: the price decides */
     uint64_t seed;
 } queue_t;
 
 typedef struct {
-    double mean;       /* of the total time, seconds: waiting, making, encoding and the wire */
+    double mean;       /* total time in seconds: waiting, making, encoding, sending */
     double p95;
-    double bytes;      /* of a response, the mean */
-    double unsteady;   /* share of responses in minutes with more than two changes of the rung */
-    double floored;    /* seconds from the flood's begin until every response takes rung 0 */
-    double calm;       /* seconds from its end until none has a mean time above 1.2 times that of
-                          before it */
+    double bytes;      /* mean bytes of a response */
+    double unsteady;   /* share of responses in minutes with over two changes of setup */
+    double floored;    /* seconds from the flood's begin until only the cheapest is used */
+    double calm;       /* seconds from its end until the mean stays below 1.2 times that before */
 } queue_result_t;
 
 queue_result_t queue_run(const queue_t *queue);

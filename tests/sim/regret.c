@@ -1,8 +1,8 @@
 /*
- * Regret: an operator's alternative to the default is one setup, pinned and forgotten. Here pages
- * queue for one CPU, and the time until a page has arrived is compared with that of the best pinned
- * setup of each regime, which nobody knows beforehand. The module's own code follows the load and
- * learns what setups cost. `tests/sim/sim regret` prints the table.
+ * Regret: without the module's choice, an operator pins one setup for all loads. Pages queue for
+ * one CPU, and the time until a page has arrived is compared with that of the best pinned setup of
+ * each regime, which no one knows beforehand. The module's own code follows the load and learns
+ * costs. `tests/sim/sim regret` prints the table.
  */
 #include "elastic/ladder.h"
 #include "elastic/price.h"
@@ -15,15 +15,14 @@
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
-/* Pages of 12, 40 and 120 KB; 40, 35 and 25 of a hundred where they are mixed. */
+/* Pages of 12, 40 and 120 KB, and their shares in mixed regimes. */
 #define PAGES 3
 
 static const double kbytes[PAGES] = {12, 40, 120}, shares[PAGES] = {0.40, 0.35, 0.25};
 
 /*
- * The costs in the engines' table, for the class of each page's length; and what php-fpm's pages
- * took in httpd: the CPU time of the whole response, beyond that of one that is not compressed, and
- * the bytes.
+ * Costs in the engines' tables for each page's size class, and costs measured for php-fpm's pages
+ * in httpd: CPU time of a response beyond that of an uncompressed one, and its bytes.
  */
 typedef struct {
     const char *name;
@@ -96,25 +95,25 @@ static const setup_t setups[] = {
 };
 #define SETUPS ROWS(setups)
 
-/* A byte that is not sent spares a response some CPU time, which the encoder's own does not show. */
+/* CPU time of sending a byte. The measured time of the encoder does not contain this saving. */
 #define USEC_PER_BYTE 0.0012
 
 typedef struct {
-    double rate;   /* of the clients' wire, bits a second */
-    double load;   /* the share of the CPU that making the pages takes */
-    double making; /* seconds of CPU time of a page of 120 KB; smaller ones take less */
+    double rate;   /* of the clients' connections, bits a second */
+    double load;   /* share of the CPU used for making pages */
+    double making; /* CPU seconds to make a page of 120 KB; smaller ones take less */
     bool mixed;    /* pages of all lengths */
-    bool gzip;     /* clients of gzip alone */
-    double turns;  /* so many seconds in turn another process takes half of the CPU; 0: never */
+    bool gzip;     /* clients accept only gzip */
+    double turns;  /* seconds of another process's turns, at half of the CPU; 0: none */
 } regime_t;
 
-/* Seconds of a run, and those that do not count. */
+/* Seconds of a run, and of its uncounted beginning. */
 #define SECONDS 110
 #define WARM_UP 20.
 
 #define RESPONSES_MOST 400000
 
-/* Of the module: seconds of a slot of arrivals, slots between samples, samples after a surge. */
+/* The module's constants: seconds of a slot, slots between samples, samples after a surge. */
 #define SLOT 0.1
 #define SLOTS (SECONDS * 20)
 #define INTERVAL 5
@@ -122,14 +121,14 @@ typedef struct {
 #define MEASURED_EVERY 16
 #define TRIED_EVERY 64
 
-/* The clock of what is learned begins here, and with the first page. */
+/* Start of the clock of learned costs, in seconds. */
 #define EPOCH 1000
 
 typedef struct {
     const regime_t *regime;
     uint64_t seed;
-    double free; /* when the CPU is */
-    double busy[SLOTS]; /* seconds of each slot */
+    double free; /* time at which the CPU becomes free */
+    double busy[SLOTS]; /* CPU seconds used in each slot */
     size_t sampled, due, slot;
     unsigned soon;
     double in_slot, since, surge;
@@ -143,7 +142,7 @@ typedef struct {
 } run_t;
 
 typedef struct {
-    double mean, p95, bytes; /* infinite where the CPU is overloaded */
+    double mean, p95, bytes; /* infinite if the CPU is overloaded */
 } result_t;
 
 static bool is_used(const regime_t *regime, const setup_t *setup)
@@ -156,7 +155,7 @@ static double making(const regime_t *regime, int page)
     return regime->making * (0.1 + 0.9 * kbytes[page] / 120);
 }
 
-/* CPU seconds of the mean page; `setup` may be NULL: not compressed. */
+/* CPU seconds of the mean page; `setup` NULL: uncompressed. */
 static double mean_work(const regime_t *regime, const setup_t *setup)
 {
     double mean = 0;
@@ -174,7 +173,7 @@ static bool other_runs(const regime_t *regime, double at)
     return regime->turns > 0 && fmod(at / regime->turns, 2) < 1;
 }
 
-/* When `work` is done that begins at `at`; adds it to the slots that it lies in. */
+/* Adds `work` from `at` on to the slots that it spans, and returns the time of its end. */
 static double done(run_t *run, double at, double work)
 {
     const regime_t *regime = run->regime;
@@ -196,7 +195,7 @@ static double done(run_t *run, double at, double work)
     return at;
 }
 
-/* Samples of the load that are due until `now`. */
+/* Takes the samples due until `now`. */
 static void sample(run_t *run, double now)
 {
     while ((double)run->due * SLOT <= now && run->due < SLOTS) {
@@ -205,7 +204,7 @@ static void sample(run_t *run, double now)
         for (; run->sampled < run->due; run->sampled++) {
             double middle = ((double)run->sampled + 0.5) * SLOT;
 
-            /* In turns that are shorter than a slot it has what is left of half of the time. */
+            /* If turns are shorter than a slot, the other process has half of the slot. */
             busy += run->regime->turns > SLOT / 2
                         ? (other_runs(run->regime, middle) ? SLOT : run->busy[run->sampled])
                         : run->regime->turns > 0
@@ -249,7 +248,7 @@ static el_cost_t expected(const run_t *run, const setup_t *setup, int page, uint
     return el_cost_expect(&run->costs, key_of(setup, page), known_of(setup, page), second);
 }
 
-/* Bodies differ, and one in fifty takes eight times as long. */
+/* Learns from a body. Bodies vary, and one in fifty takes eight times as long. */
 static void measure(run_t *run, const setup_t *setup, int page, uint32_t second)
 {
     double in = kbytes[page] * 1024, out = setup->real[page].bytes;
@@ -289,7 +288,7 @@ static const setup_t *setup_of(const el_rung_t *rung)
     return setup;
 }
 
-/* Another setup than that in use, whose cost is to be known. */
+/* A setup to measure instead of `used`. */
 static const setup_t *trial(run_t *run, const setup_t *used, int page, uint32_t second)
 {
     el_rung_t rungs[SETUPS];
@@ -335,7 +334,7 @@ static int compare(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* Even where another process has its turn, the CPU is to suffice. */
+/* The CPU must suffice even during another process's turn. */
 static bool is_overloaded(const regime_t *regime, const setup_t *setup)
 {
     double rate = regime->load / mean_work(regime, NULL);
@@ -344,7 +343,7 @@ static bool is_overloaded(const regime_t *regime, const setup_t *setup)
     return rate * mean_work(regime, setup) > 0.95 * capacity;
 }
 
-/* A regime with one setup, or with NULL: by the module's choice. */
+/* Runs a regime with one setup; NULL: with the module's choice. */
 static result_t serve(const regime_t *regime, const setup_t *fixed)
 {
     static run_t run;
@@ -385,10 +384,10 @@ static result_t serve(const regime_t *regime, const setup_t *fixed)
                       bytes / (double)count};
 }
 
-/* Of a leg, over the regimes in which it is not overloaded. */
+/* One setup or the default, over the regimes in which it is not overloaded. */
 typedef struct {
-    double mean, p95, bytes; /* the worst, to the best pinned setup of the regime */
-    double sum;              /* of the means */
+    double mean, p95, bytes; /* worst ratio to the best pinned setup */
+    double sum;              /* of the mean ratios */
     unsigned regimes, overloaded;
 } regret_t;
 
@@ -405,7 +404,7 @@ static void add(regret_t *regret, result_t got, result_t best)
     regret->regimes++;
 }
 
-/* One kind of clients and of neighbours: of pinned setups, and in the last place of the default. */
+/* Computes the regret of each pinned setup and, as the last, of the default. */
 static void regrets(bool gzip, double turns, regret_t *legs)
 {
     static const double rates[] = {5e6, 20e6, 100e6}, loads[] = {0.1, 0.3, 0.5, 0.7};
@@ -438,7 +437,7 @@ static const struct {
     const char *label;
     bool gzip;
     double turns;
-    double mean, p95; /* the bounds of the default's worst */
+    double mean, p95; /* bounds of the default's worst ratios */
 } kinds[] = {
     {"clients of all codings", false, 0, 1.07, 1.12},
     {"clients of gzip", true, 0, 1.03, 1.06},
@@ -474,7 +473,7 @@ START_TEST(the_default_is_near_the_best_pinned_setup_of_each_regime)
     regrets(kinds[_i].gzip, kinds[_i].turns, legs);
     ck_assert_msg(own->mean <= kinds[_i].mean && own->p95 <= kinds[_i].p95, "%s: %.3f, p95 %.3f",
                   kinds[_i].label, own->mean, own->p95);
-    /* Nobody can pin a setup that does as well in all of them. */
+    /* No pinned setup does as well in all regimes. */
     for (size_t i = 0; i < SETUPS; i++) {
         ck_assert_msg(legs[i].regimes < own->regimes || legs[i].mean > own->mean + 0.03,
                       "%s: pinned %s %.3f, default %.3f", kinds[_i].label, setups[i].name,

@@ -1,6 +1,6 @@
 /*
- * How stable the controller is: every mode against the plant, with loads that jump, climb, swing
- * and waver. docs/internals/control.md has what the assertions say.
+ * Stability of the controller: every mode against the plant, with loads that jump, climb, swing and
+ * waver. docs/internals/control.md states the results.
  */
 #include "sim.h"
 

@@ -1,4 +1,4 @@
-/* MAP_ANONYMOUS, which C11 alone does not show. */
+/* for MAP_ANONYMOUS, which C11 alone does not declare */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
 #endif
@@ -49,7 +49,7 @@ const el_reading_t *block_sample(unsigned busy)
 bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_t *mask,
                   const el_reading_t *reading)
 {
-    static const el_load_signals_t signals = {.cpus = 1}; /* /proc/stat, of one CPU */
+    static const el_load_signals_t signals = {.cpus = 1}; /* /proc/stat, one CPU */
     el_state_inputs_t inputs = {.signals = &signals, .mask = mask, .reading = reading,
                                 .counters = &block->counters, .tally = &block->tally};
 

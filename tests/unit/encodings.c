@@ -29,7 +29,7 @@ void encodings_tear_down(void)
     ck_assert_uint_eq(el_dictionary_kept(), 0);
 }
 
-/* A linear congruential generator (Knuth's MMIX); its upper bits are good enough here. */
+/* A linear congruential generator (Knuth's MMIX). The upper bits suffice here. */
 static uint32_t next(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -140,7 +140,7 @@ static decoded_t decode_zstd(size_t dictionary_nbytes, el_span_t span)
     int window_bits = 23;
     size_t left, before;
 
-    /* Of the windows that the dictionary allows, the largest that is a power of two. */
+    /* The largest power of two among the windows that the dictionary allows. */
     while (window_bits < 27 && (size_t)2 << window_bits <= dictionary_nbytes / 4 * 5) {
         window_bits++;
     }
@@ -193,7 +193,7 @@ void assert_back(const el_plan_t *plan, size_t nbytes, size_t encoded_nbytes, co
                   how, nbytes, decoded.nbytes, decoded.ended ? "" : ", unended");
 }
 
-/* Of TCP, where a link has the usual 1,500 bytes. */
+/* Payload of a TCP segment on a link of 1,500 bytes. */
 #define SEGMENT 1448
 
 size_t encode_stream(const el_plan_t *plan, size_t nbytes)
@@ -264,7 +264,7 @@ static const struct {
     {"longer than a window", MOST, 65536, 8192, 7, false},
 };
 
-/* Steps with `op` until all is taken, `piece` bytes of output at a time. */
+/* Steps with `op` until all input is taken, with at most `piece` bytes of output at a time. */
 static void step_all(el_context_t *context, el_op_t op, el_span_t *span, size_t piece)
 {
     el_step_t step;

@@ -1,4 +1,4 @@
-/* Bodies, what engines make of them, and what the libraries' own decoders make of that. */
+/* Bodies, encoded by the engines, and decoded by the libraries' own decoders. */
 #ifndef ELASTIC_TESTS_ENCODINGS_H
 #define ELASTIC_TESTS_ENCODINGS_H
 
@@ -12,13 +12,13 @@
 #define ROOM (2 * MOST)
 
 extern uint8_t body[MOST], encoded[ROOM], back[MOST + 1];
-extern uint8_t raw[MOST]; /* the bytes of the next dictionary */
+extern uint8_t raw[MOST]; /* bytes of the next dictionary */
 
-/* The fixture: nothing is kept or limited; at the end no dictionary is in use. */
+/* Fixtures: set_up removes limits and kept memory; tear_down finds no dictionary in use. */
 void encodings_set_up(void);
 void encodings_tear_down(void);
 
-/* A test of each `engine` of this build that needs no dictionary; of each that does. */
+/* Tables for EACH_OF(): the engines without a dictionary, and the codings with one. */
 extern const size_t plain[5];
 extern const el_coding_t differences[2];
 
@@ -36,46 +36,46 @@ extern const el_coding_t differences[2];
 
 typedef enum { BODY_TEXT, BODY_NOISE, BODY_ZEROS, BODY_KINDS } body_kind_t;
 
-/* Words in tags, what no encoder can make smaller, or zeros; the same on every machine. */
+/* Fills in tagged words, incompressible noise, or zeros; the same on every machine. */
 void body_fill(body_kind_t kind, uint8_t *bytes, size_t nbytes);
 
-/* `body` at once into `room` bytes of `encoded`; 0 where it does not fit. */
+/* Encodes `body` in one call into `room` bytes of `encoded`; 0 if it does not fit. */
 size_t encode_whole(const el_plan_t *plan, size_t nbytes, size_t room);
 
 typedef struct {
-    size_t nbytes; /* decoded */
-    bool ended;    /* the coding's own end was seen, with checks passed, and no byte after it */
+    size_t nbytes; /* bytes decoded */
+    bool ended;    /* the coding's own end was reached, with valid checksums and no byte after it */
     bool failed;
 } decoded_t;
 
-/* As much as there is of what `plan` made, with no larger window than RFCs 9659 and 9842 allow. */
+/* Decodes as far as possible, with the largest window that RFCs 9659 and 9842 allow. */
 decoded_t decode(const el_plan_t *plan, el_span_t span);
 
-/* `nbytes` of `encoded` become as many of `body` as there are. */
+/* Asserts that `encoded` decodes to `nbytes` of `body`. */
 void assert_back(const el_plan_t *plan, size_t nbytes, size_t encoded_nbytes, const char *how);
 
-/* `body` by step(), in pieces as those of a file; bytes of `encoded`. */
+/* Encodes `body` by step(), in pieces like a file's. Returns the bytes of `encoded`. */
 size_t encode_stream(const el_plan_t *plan, size_t nbytes);
 
 /*
- * `encoded` becomes `nbytes` of `body`, and can be used as it comes if it is more than four
- * segments: there is text after two of them, and half of it after three quarters.
+ * Asserts that `encoded` decodes to `nbytes` of `body`, and early if it has more than four
+ * segments: some text after two segments, half of it after three quarters.
  */
 void assert_usable(const el_plan_t *plan, size_t nbytes, size_t encoded_nbytes);
 
-/* A whole body that does not fit leaves what is behind each of the rooms as it is. */
+/* Asserts that a whole body that does not fit changes nothing behind the room. */
 void assert_rooms_kept(const el_plan_t *plan, const size_t *rooms, size_t count);
 
-/* Streams text through a context in many ways, also with the length known. */
+/* Streams text through a context in many ways, with the length known and unknown. */
 void assert_streams(const el_plan_t *plan, size_t most);
 
-/* A hash: what the engines do with it does not depend on its being one. Valid until the next. */
+/* Stands for a dictionary's SHA-256; engines do not check it. Valid until the next call. */
 const uint8_t *hash_of(unsigned number);
 
-/* `nbytes` of `raw` as a dictionary; NULL where that cannot be. The caller releases it. */
+/* Prepares `nbytes` of `raw`; NULL on failure. The caller releases it. */
 el_dictionary_t *try_prepare(const el_engine_t *engine, int level, size_t nbytes, unsigned number);
 
-/* The same for the lowest level, which succeeds; `raw` is text. */
+/* Fills `raw` with text and prepares it for the lowest level; must succeed. */
 el_dictionary_t *prepare(const el_engine_t *engine, size_t nbytes, unsigned number);
 
 #endif

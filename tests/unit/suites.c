@@ -1,4 +1,4 @@
-/* Runs the tests that were linked; libcheck's CK_ variables choose, and set the output. */
+/* Runs the linked tests. libcheck's CK_ variables select tests and set the output. */
 #include "suites.h"
 
 static SRunner *runner;

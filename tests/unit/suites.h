@@ -1,6 +1,6 @@
 /*
- * The unit tests. A CASE() has a fixture; each test adds itself to one. For libcheck each case is a
- * suite of its own: CK_RUN_SUITE chooses it by its name.
+ * The unit tests. CASE() defines a case with its fixture; each test adds itself to a case. Each
+ * case is a suite of libcheck, so CK_RUN_SUITE selects it by name.
  */
 #ifndef ELASTIC_TESTS_SUITES_H
 #define ELASTIC_TESTS_SUITES_H
@@ -16,15 +16,15 @@
 typedef struct {
     const char *name;
     SFun set_up, tear_down; /* NULL: none */
-    void *zeroed;           /* a variable of `nbytes` that is zeros before each test */
+    void *zeroed;           /* a variable of `nbytes` that is zeroed before each test */
     size_t nbytes;
-    double timeout;         /* seconds; 0: that of CK_DEFAULT_TIMEOUT */
-    bool threads;           /* its threads meet: it also runs under ThreadSanitizer */
-    bool native;            /* asks the kernel for what emulators of a process do not have */
-    TCase *tcase;           /* once a test was added */
+    double timeout;         /* seconds; 0: CK_DEFAULT_TIMEOUT */
+    bool threads;           /* its threads race: also runs under ThreadSanitizer */
+    bool native;            /* uses kernel features that process emulators lack */
+    TCase *tcase;           /* set by the first test */
 } case_t;
 
-/* libcheck's, which is made for the first test. */
+/* libcheck's case, created with the first test. */
 TCase *case_of(case_t *of);
 
 /* CASE(name, .set_up = ...); */
@@ -54,20 +54,20 @@ TCase *case_of(case_t *of);
     ADD_TEST(case, test, 1, test##_body())                                                         \
     static void test##_body(void)
 
-/* EACH(case, name, table) { body }: a test of each row of an array, which is `row`. */
+/* EACH(case, name, table) { body }: one test for each element of an array, `row`. */
 #define EACH(case, test, table)                                                                    \
     static void test##_body(const __typeof__((table)[0]) *row);                                    \
     ADD_TEST(case, test, ROWS(table), test##_body(&(table)[_i]))                                   \
     static void test##_body(const __typeof__((table)[0]) *row)
 
 /*
- * Bytes in memory of just their size, where a sanitizer sees one too many; `unit` over and over,
- * and a zero behind. Valid until the third call from then on.
+ * Copies of exactly their size, so that a sanitizer sees an access beyond: of `bytes`, and of
+ * `unit` repeated, with a NUL. Valid until the third following call.
  */
 void *copy_of(const void *bytes, size_t nbytes);
 char *repeat(const char *unit, size_t nbytes);
 
-/* Bytes that look random, the same in each run (SplitMix64). */
+/* Pseudo-random bytes, the same in each run (SplitMix64). */
 void random_bytes(uint64_t *state, uint8_t *bytes, size_t len);
 
 typedef struct {
@@ -75,15 +75,15 @@ typedef struct {
     unsigned count;
 } threads_t;
 
-/* Each thread gets the next element, of `size` bytes, of an array; 0: all get the first. */
+/* Each thread gets the next element, of `size` bytes, of an array; size 0: all get the first. */
 threads_t threads_start(unsigned count, void *(*work)(void *), const void *first, size_t size);
 void threads_join(const threads_t *threads);
 void threads_run(unsigned count, void *(*work)(void *), const void *of);
 
-/* A row whose label is its text. */
+/* A row whose label is its source text. */
 #define ROW(...) {.label = #__VA_ARGS__, __VA_ARGS__}
 
-/* Assertions that name the row by `name`, or by its member `label`. */
+/* Assertions that print the row's `name` or `label`. */
 #define named_assert(name, condition) ck_assert_msg(condition, "%s: %s", name, #condition)
 #define named_eq(name, got, wanted)                                                                \
     ck_assert_msg((got) == (wanted), "%s: %s is %jd, not %jd", name, #got, (intmax_t)(got),        \

@@ -1,7 +1,7 @@
 #include "elastic/http.h"
 #include "suites.h"
 
-/* Identity's weight where nothing names it, and full weight. */
+/* Weight of an unlisted identity, and full weight. */
 #define U EL_Q_UNLISTED_IDENTITY
 #define ONE EL_Q_ONE
 
@@ -9,7 +9,7 @@ static const struct {
     const char *line;
     uint16_t identity, gzip, br, zstd;
 } lines[] = {
-    /* what the field means */
+    /* meaning of the field */
     {NULL, U, 0, 0, 0}, {"", U, 0, 0, 0}, {" \t, ,,\t", U, 0, 0, 0}, {"gzip", U, ONE, 0, 0},
     {"gzip, deflate, br, zstd", U, ONE, ONE, ONE}, {"deflate, compress, exi", U, 0, 0, 0},
     {"x-gzip", U, ONE, 0, 0}, {"x-gzip;q=0", U, 0, 0, 0}, {"GZip, BR, ZStD", U, ONE, ONE, ONE},
@@ -21,7 +21,7 @@ static const struct {
     {"gzip;q=0", U, 0, 0, 0}, {"gzip;q=0.", U, 0, 0, 0}, {"gzip;q=0.000", U, 0, 0, 0},
     {"gzip;Q=0.5", U, 1000, 0, 0},
     {"gzip;q=0.1, br;q=0.2, zstd;q=0.3, identity;q=0.4", 800, 200, 400, 600},
-    /* weights that are none: as though absent, as httpd's own tests want it */
+    /* invalid weights: ignored, as httpd's own tests expect */
     {"gzip;q=0.0000", U, ONE, 0, 0}, {"gzip;", U, ONE, 0, 0}, {"gzip;q=", U, ONE, 0, 0},
     {"gzip;q", U, ONE, 0, 0}, {"gzip;q=1.001", U, ONE, 0, 0}, {"gzip;q=00", U, ONE, 0, 0},
     {"gzip;q=10", U, ONE, 0, 0}, {"gzip;q=.5", U, ONE, 0, 0}, {"gzip;q=-0", U, ONE, 0, 0},
@@ -50,7 +50,7 @@ static const struct {
     {"gzip;x=\"a, br\";q=0.5", U, 1000, 0, 0}, {"gzip;x=\";q=0\"", U, ONE, 0, 0},
     {"gzip;x=\"\\\", br\";q=0.5, zstd", U, 1000, 0, ONE}, {"gzip;x=\"\\\\\", br", U, ONE, ONE, 0},
     {"gzip;x=\"\", br", U, ONE, ONE, 0},
-    /* members that are none */
+    /* invalid members */
     {"gz ip, br", U, 0, ONE, 0}, {"gzip br", U, 0, 0, 0}, {"gzip;q=0.5 x, br", U, 0, ONE, 0},
     {"gzip;x=\"a\"b, br", U, 0, ONE, 0}, {"gzip/1.0, br", U, 0, ONE, 0}, {";q=0, br", U, 0, ONE, 0},
     {"\"gzip\", br", U, 0, ONE, 0}, {"@\"a, gzip\", br", U, 0, ONE, 0},
@@ -83,12 +83,12 @@ TEST(accept, only_len_bytes_are_read)
     }
     el_accept_parse("gzip, br", 4, &a);
     ck_assert(a.q[EL_GZIP] == ONE && a.q[EL_BR] == 0);
-    /* Nor does a zero end them. */
+    /* A NUL does not end the text either. */
     el_accept_parse("gzip\0, br", 9, &a);
     ck_assert(a.q[EL_GZIP] == 0 && a.q[EL_BR] == ONE);
 }
 
-/* Each is repeated to 1 MB; work that grew with the square of the length would take hours. */
+/* Each is repeated to 1 MB. Quadratic time would take hours. */
 static const char *const hostile[] = {
     ",", " ", ";", "=", "\"", "\\", "\"\\", "gzip,", "gzip;", "gzip;q=0,", "gzip;x=\"", "*;q=",
     "gzip;x=\"a\",", "a ", "@", "@\"", "q=", ";q=0.", "identity;q=0,", "\t;\t",

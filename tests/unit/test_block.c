@@ -1,4 +1,4 @@
-/* The shared block itself: its layout, what a restart leaves of it, what is told once. */
+/* The shared block: layout, reset, and once-only notes. */
 #include "block.h"
 #include "suites.h"
 
@@ -65,7 +65,7 @@ TEST(block, a_restart_begins_anew)
     ck_assert_uint_ne(block_adopt(&block_config), generation);
 }
 
-/* Whether a restart forgets a part; the names of hosts and what is held stay. */
+/* Parts that a restart clears. Names of hosts and memory held stay. */
 #define PART(of) offsetof(el_block_t, of), sizeof(((el_block_t *)0)->of)
 
 static const struct {

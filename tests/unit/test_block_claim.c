@@ -1,5 +1,5 @@
-/* Who samples: claims on the shared block, of threads, processes and generations. */
-#define _GNU_SOURCE /* pthread_barrier_t */
+/* Claims of samples on the shared block, by threads, processes and generations. */
+#define _GNU_SOURCE /* for pthread_barrier_t */
 #include "block.h"
 #include "elastic/control.h"
 #include "suites.h"
@@ -70,7 +70,7 @@ TEST(claims, a_claim_that_ran_out_moves_nothing)
     ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
 }
 
-/* So many responses begin at `now`; how many of them brought the next sample forward. */
+/* Starts `count` responses at `now`. Returns how many brought the next sample forward. */
 static unsigned arrive(unsigned count, uint64_t now)
 {
     unsigned forward = 0;
@@ -83,7 +83,7 @@ static unsigned arrive(unsigned count, uint64_t now)
 
 #define TENTH UINT64_C(100000)
 
-/* `encoded` responses were encoded, and the same number came from the cache, with as many HEADs. */
+/* Counts `encoded` encoded responses, as many from the cache, and as many HEADs. */
 static void serve(unsigned encoded)
 {
     el_tally_body_t page = {.in = 1000, .out = 300};
@@ -104,18 +104,18 @@ TEST(claims, a_surge_brings_samples_forward)
 
     priced.goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = 5e6};
     block_tick(generation, 1, &priced, 0);
-    ck_assert_uint_eq(arrive(1000, START + INTERVAL), 0); /* nothing is known yet */
+    ck_assert_uint_eq(arrive(1000, START + INTERVAL), 0); /* no sample yet */
     serve(100);
-    block_tick(generation, 2, &priced, 20); /* a second with ten of them in each slot */
+    block_tick(generation, 2, &priced, 20); /* a second with ten arrivals in each slot */
     surge = atomic_load(&state->surge);
     ck_assert_uint_eq(surge, 25);
-    /* Never in a slot, but within two. */
+    /* Less than a surge in each of two slots. */
     ck_assert_uint_eq(arrive(surge - 1, now) + arrive(surge - 1, now + TENTH), 0);
     now += 2 * TENTH;
     ck_assert_uint_eq(arrive(3 * surge, now), 1);
     ck_assert_uint_eq(atomic_load(&state->next_sample), now);
     ck_assert(!claims(generation, now - 1) && claims(generation, now));
-    /* No more often than this: it begins anew, but brings nothing forward. */
+    /* A second surge extends the series, but brings no sample forward. */
     now += TENTH;
     ck_assert_uint_eq(arrive(3 * surge, now - 1) + arrive(3 * surge, now), 0);
     for (unsigned sample = 0; sample < 4; sample++, now += TENTH) {
@@ -126,7 +126,7 @@ TEST(claims, a_surge_brings_samples_forward)
     ck_assert_uint_eq(atomic_load(&state->next_sample), now + INTERVAL);
 }
 
-/* After a reload, too: what was a surge to a price is forgotten. */
+/* Also after a reload: a surge under a price is forgotten. */
 static const struct {
     const char *label;
     bool follows;
@@ -167,7 +167,7 @@ TEST(claims, a_reload_ends_the_claims_before_it)
     block_assert_control(3, 3, false);
 }
 
-/* One less where it could stay, so that claims made before have run out. */
+/* The time is one less if it could stay, so that earlier claims become invalid. */
 static const struct {
     const char *label;
     uint64_t due, next;
@@ -185,7 +185,7 @@ EACH(claims, a_reload_samples_within_an_interval, adoptions)
     row_eq(atomic_load(&state->next_sample), row->next);
 }
 
-/* A sample that began before must not take the position for the one that it has read. */
+/* Otherwise a sample could mistake a later position for the one it has read. */
 TEST(claims, each_setting_of_the_position_makes_another_word)
 {
     uint64_t generation = block_adopt(&block_config), word[4] = {atomic_load(&state->position)};
@@ -245,7 +245,7 @@ TEST(claims_threads, of_threads_at_the_same_time_exactly_one_wins)
     pthread_barrier_destroy(&barrier);
 }
 
-/* A reading in which everything is `ticks`, so that one of two writers' is found. */
+/* Every number is `ticks`, so that a mixture of two writers shows. */
 static void fill(el_reading_t *reading, uint64_t ticks)
 {
     memset(reading, 0, sizeof(*reading));
@@ -263,8 +263,8 @@ static void fill(el_reading_t *reading, uint64_t ticks)
 static _Atomic uint64_t race_clock, race_newest;
 
 /*
- * Claims and commits, on a clock that runs on while others hold claims: so holders are overtaken at
- * any point of what they do. Some follow instead, and some adopt new bounds.
+ * Claims and commits by a clock that advances while others hold claims, so that holders are
+ * overtaken at every point. Some follow elasticd instead, and some adopt new bounds.
  */
 static void *race_samples(void *unused)
 {

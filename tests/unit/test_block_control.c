@@ -1,4 +1,4 @@
-/* What samples make of the position in the shared block. */
+/* Effects of samples on the position in the shared block. */
 #include "block.h"
 #include "elastic/control.h"
 #include "suites.h"
@@ -35,7 +35,7 @@ TEST(block_control, samples_move_the_position)
     }
 }
 
-/* It gives way to everything else. */
+/* Improving runs at idle priority. */
 TEST(block_control, what_improving_takes_is_no_load)
 {
     static const struct {
@@ -68,7 +68,7 @@ TEST(block_control, a_bypass_is_no_step)
     assert_counts(1, 0, 1000000);
 }
 
-/* CPU 0 is the busy one. */
+/* Only CPU 0 is busy. */
 TEST(block_control, no_tick_and_other_cpus_move_nothing)
 {
     uint64_t generation = block_adopt(&block_config);
@@ -95,20 +95,20 @@ TEST(block_control, a_change_of_the_fraction_is_a_step)
     for (unsigned i = 0; i < ROWS(ticks); i++) {
         block_tick(generation, 2 + 2 * i, &mix, ticks[i].busy);
         ck_assert_uint_eq(atomic_load(&state->steps), ticks[i].steps);
-        /* What the controller remembers is in the block, too. */
+        /* The controller's memory is in the block, too. */
         ck_assert((block_last()->memory.error != 0) == (ticks[i].busy == 75));
     }
     ck_assert_uint_eq(el_state_control(state).position, 4);
     ck_assert_uint_gt(el_state_control(state).fraction, 0);
 }
 
-/* The price in the block, ns. */
+/* The block's price in ns. */
 static double price(void)
 {
     return (double)atomic_load(&state->price) / EL_PPM;
 }
 
-/* What elasticd publishes. */
+/* Follows a position of elasticd. */
 static void follow(uint64_t claim, const el_control_config_t *config, el_control_state_t control,
                    uint32_t load_ppm)
 {
@@ -139,7 +139,7 @@ TEST(block_control, a_published_position_is_followed)
 {
     uint64_t generation = block_adopt(&block_config), claim;
 
-    /* 3.5 of 6 are 4 2/3 of 8. */
+    /* 3.5 of 6 is 4 2/3 of 8. */
     follow(block_claim(generation, 1), &block_config, (el_control_state_t){3, 6, false, 32768},
            700000);
     block_assert_control(4, TOP, false);
@@ -151,7 +151,7 @@ TEST(block_control, a_published_position_is_followed)
     ck_assert(el_state_control(state).bypass);
     ck_assert_uint_eq(atomic_load(&state->load_ppm), 700000);
 
-    /* Too late: another one has sampled since. */
+    /* Too late: another sample was claimed. */
     follow(claim - 1, &block_config, (el_control_state_t){0, 6, true, 32768}, 700000);
     block_assert_control(4, TOP, true);
 }
@@ -162,7 +162,7 @@ TEST(block_control, its_own_controller_begins_anew_after_following)
 
     block_tick(generation, 1, &block_config, 60);
     follow(block_claim(generation, 2), &block_config, (el_control_state_t){4, 8, false, 0}, 700000);
-    /* Whatever the load was on average since then, it is not that of an interval. */
+    /* The mean load since the last own sample is not that of an interval. */
     ck_assert(!block_tick(generation, 100, &block_config, 100));
     block_assert_control(4, TOP, false);
     ck_assert(block_tick(generation, 101, &block_config, 100));

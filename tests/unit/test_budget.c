@@ -1,8 +1,8 @@
 #ifndef _DEFAULT_SOURCE
-#define _DEFAULT_SOURCE /* syscall() */
+#define _DEFAULT_SOURCE /* for syscall() */
 #endif
 
-/* What encoders, decoders and buffers may hold while they are in use. */
+/* The budget of encoders, decoders and buffers in use. */
 #include "encodings.h"
 #include "engines/memory.h"
 
@@ -30,7 +30,7 @@ static void tear_down(void)
 
 CASE(budget, .set_up = set_up, .tear_down = tear_down, .timeout = 240);
 
-/* Encodes the body; the bytes made, 0 where it failed. Never more than `most` is held. */
+/* Encodes the body. Returns its size; 0: failed. Asserts that at most `most` is held. */
 static size_t encode(const el_plan_t *plan, bool whole, uint64_t most)
 {
     el_context_t *context = el_pool_acquire(plan);
@@ -47,7 +47,7 @@ static size_t encode(const el_plan_t *plan, bool whole, uint64_t most)
     return step == EL_STEP_OK ? ROOM - span.out_nbytes_avail : 0;
 }
 
-/* With all limits up to one that suffices, of which the last quarter is looked at closely. */
+/* Tries limits up to a sufficient one, with small steps in the last quarter. */
 static void try_limits(const el_plan_t *plan, bool whole)
 {
     size_t needed, made;
@@ -134,7 +134,7 @@ TEST(budget, what_is_kept_is_not_in_flight)
     el_pool_release(context);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     ck_assert_uint_eq(el_pool_nbytes(), nbytes + 16384);
-    /* What is kept is charged again when it is asked for, and stays where it may not be used. */
+    /* Kept memory is charged again on reuse, and stays in the pool if that is refused. */
     el_budget_open(&held, nbytes - 1, false);
     ck_assert_ptr_null(el_pool_acquire(&zlib6));
     ck_assert_uint_eq(el_pool_nbytes(), nbytes + 16384);
@@ -150,7 +150,7 @@ TEST(budget, what_is_kept_is_not_in_flight)
 
 static unsigned asked;
 
-/* In place of the C library's, a call of the kernel each time. */
+/* Replaces the C library's, and makes a system call each time. */
 pid_t getpid(void)
 {
     asked++;

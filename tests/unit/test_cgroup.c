@@ -31,12 +31,12 @@ static const struct {
     {"3:cpu:/web\n0::/all\n", V1 V2, "cpu", V1_CPU "/web", 26},
     {"3:cpu:/web\n0::/all\n", V1 V2, NULL, "/sys/fs/cgroup/all", 14},
     {"1:name=systemd:/x\n", V2, NULL, NULL, 0},
-    /* in a container, whose group is the root; the others are outside of what it sees */
+    /* in a container, whose group is the root; other groups are outside of its namespace */
     {"3:cpu:/docker/4f\n", DOCKER, "cpu", "/sys/fs/cgroup/cpu", 18},
     {"3:cpu:/docker/4f/web\n", DOCKER, "cpu", "/sys/fs/cgroup/cpu/web", 18},
     {"3:cpu:/docker/4fe\n", DOCKER, "cpu", "/sys/fs/cgroup/cpu", 18},
     {"0::/../../other\n", V2, NULL, "/sys/fs/cgroup", 14},
-    /* no mount, one without its dash, one that is cut, and no group */
+    /* no mount, no dash, a cut line, and no group */
     {"0::/a\n", "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n", NULL, NULL, 0},
     {"0::/a\n", "29 22 0:26 / /sys/fs/cgroup rw cgroup2 rw\n", NULL, NULL, 0},
     {"0::/a\n", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2", NULL, NULL, 0},

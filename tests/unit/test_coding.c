@@ -34,7 +34,7 @@ TEST(coding, each_has_a_row_and_only_differences_need_a_dictionary)
 
 static const struct {
     const char *list;
-    const char *popped; /* the codings, outermost first, each before the length that is left */
+    const char *popped; /* the codings, outermost first, each with the length that is left */
 } lists[] = {
     {"gzip", "gzip:0 "}, {"gzip, br", "br:4 gzip:0 "}, {"a,b,c", "c:3 b:1 a:0 "},
     {" \tgzip \t,\t br ", "br:6 gzip:0 "}, {",, gzip,, ,", "gzip:0 "}, {"", ""}, {" , ,", ""},
@@ -65,7 +65,6 @@ static const struct {
     {"<!doctype html>", 15, false}, {"", 0, false},
 };
 
-/* The magic numbers of gzip and zstd. */
 EACH(coding, an_encoded_body_is_known_by_its_beginning, beginnings)
 {
     ck_assert(el_encoding_is_magic(row->data, row->len) == row->is_magic);

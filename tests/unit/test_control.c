@@ -3,7 +3,7 @@
 
 #define TOP 8
 
-/* Thresholds that a double holds exactly, so that the tests at their edges are exact. */
+/* Thresholds without rounding, so that tests at the edges are exact. */
 #define LOW 0.5
 #define HIGH 0.75
 #define MIDDLE 0.625
@@ -122,7 +122,7 @@ TEST(control, a_position_is_what_it_was_set_to)
 /* Shares of the requests, in 1/65536. */
 static const uint16_t fractions[] = {0, 1, 655, 13107, 21845, 32768, 43691, 60000, 65535};
 
-/* Of the requests that `first`, `first` + `stride` … are, the share and the longest drought. */
+/* Each prefix of the requests (every `stride`th) has its share of upper setups, within 4. */
 static void assert_even(uint16_t fraction, uint32_t first, uint32_t stride)
 {
     el_control_state_t state = {3, TOP, false, fraction};
@@ -141,14 +141,14 @@ EACH(control, the_fraction_is_the_share_of_requests, fractions)
 {
     assert_even(*row, 0, 1);
     assert_even(*row, 123456789, 1);
-    /* Where the count runs over. */
+    /* Across the counter's overflow. */
     assert_even(*row, UINT32_MAX - 1000, 1);
-    /* A page, its data, a page, its data: the pages are mixed like the data. */
+    /* Pages alternate with their data; both are mixed alike. */
     assert_even(*row, 7, 2);
     assert_even(*row, 7, 3);
 }
 
-/* Of an update that is due at 1000, every 500; 0: not yet. From 1500 on one was missed. */
+/* An update due at 1000, every 500; next 0: not due. From 1500 on one was missed. */
 static const struct {
     uint64_t now, next;
 } schedules[] = {{999, 0}, {1000, 1500}, {1100, 1500}, {1499, 1500}, {1500, 2000}, {9000, 9500}};
@@ -163,7 +163,7 @@ CASE(control_mix, ZEROED(memory));
 static const el_control_config_t mixed = {EL_CONTROL_MIX, 0.5, 0.8, 2.0, TOP, {0}};
 static const el_control_config_t mixed_shedding = {EL_CONTROL_MIX, 0.5, 0.8, 0.9, TOP, {0}};
 
-/* The next with nothing remembered, from `position`. */
+/* The next state from `position`, without memory. */
 static el_control_state_t mix_first(unsigned position, double busy)
 {
     memory = (el_control_memory_t){0};
@@ -196,7 +196,7 @@ TEST(control_mix, a_full_machine_is_at_the_floor_in_seven_intervals)
     ck_assert_uint_ge(intervals, 4);
 }
 
-/* However long it was at a bound, the way back begins with the first interval. */
+/* The way back begins with the first interval, however long the bound was held. */
 TEST(control_mix, nothing_winds_up_at_a_bound)
 {
     el_control_state_t state = mix_first(0, 1.0);
@@ -214,7 +214,7 @@ TEST(control_mix, nothing_winds_up_at_a_bound)
     ck_assert_double_lt(el_control_position(next(&mixed, state, 0.9)), TOP);
 }
 
-/* A load that comes back from 1.0 to 0.9 is still too high. */
+/* A falling load that is still too high must not raise the effort. */
 TEST(control_mix, the_brake_never_turns_a_move_around)
 {
     el_control_state_t state = mix_first(4, 1.0);

@@ -9,7 +9,7 @@ static el_costs_t costs;
 
 static const el_cost_t known = {1000, 2500};
 
-/* tests/sim has what becomes of changes through noise. */
+/* tests/sim tests changes under noise. */
 CASE(cost, ZEROED(costs));
 
 static void update(el_coding_t coding, int level, el_cost_t measured, uint32_t now)
@@ -22,7 +22,7 @@ static el_cost_t expect(el_coding_t coding, int level, uint32_t now)
     return el_cost_expect(&costs, KEY(coding, level, 2), known, now);
 }
 
-/* Measurements of gzip 6. */
+/* Measures gzip 6 `times` times. */
 static void measure(int times, uint32_t nsec, uint32_t size, uint32_t now)
 {
     for (int i = 0; i < times; i++) {
@@ -80,7 +80,7 @@ TEST(cost, the_age_is_that_of_the_setups_last_measurement)
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 1007), 7);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 3), 1007), UINT32_MAX);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), 1000), UINT32_MAX);
-    /* Another thread's clock may be a little behind. */
+    /* Another process's clock may be a little behind. */
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 995), 0);
     assert_nsec(995, 1500, 3000);
 }
@@ -90,7 +90,7 @@ TEST(cost, a_slow_machine_is_slow_for_every_setup)
     el_cost_t other;
 
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 1e-9);
-    /* In use are some setups of two codings. */
+    /* Only some setups of two codings are in use. */
     for (int i = 0; i < 100; i++) {
         update(EL_GZIP, 1 + i % 9, (el_cost_t){3000, 2500}, 1000);
         update(EL_BR, i % 7, (el_cost_t){3000, 2500}, 1000);
@@ -102,7 +102,7 @@ TEST(cost, a_slow_machine_is_slow_for_every_setup)
     ck_assert_uint_eq(other.size, 3000);
 }
 
-/* The machine's speed halves while one setup of one coding is in use. */
+/* The machine's speed halves while only one setup is in use. */
 TEST(cost, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds)
 {
     for (uint32_t t = 1000; t < 1600; t++) {
@@ -118,7 +118,7 @@ TEST(cost, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_sec
     ck_assert_uint_ge(expect(EL_BR, 5, 1630).nsec, 900);
 }
 
-/* Bodies that compress half as well, of all setups those in use are measured. */
+/* Bodies compress half as well; only one setup is measured. */
 TEST(cost, other_content_is_noticed_within_30_seconds)
 {
     for (uint32_t t = 1000; t < 1600; t++) {
@@ -133,7 +133,7 @@ TEST(cost, other_content_is_noticed_within_30_seconds)
     ck_assert_uint_ge(expect(EL_BR, 5, 1630).size, 3500);
 }
 
-/* The times of one setup as logarithms of what the table says. */
+/* Times of one setup, as logarithms relative to the table. */
 static const el_cost_t unit = {1000000, 2500};
 
 static void learn(double measured, uint32_t now)
@@ -148,7 +148,7 @@ static double learned(uint32_t now)
     return log2((double)el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), unit, now).nsec / unit.nsec);
 }
 
-#define CLOCK_END ((1u << 24) - 5) /* just before it */
+#define CLOCK_END ((1u << 24) - 5) /* just before the stamps wrap */
 
 static const struct {
     const char *label;
@@ -170,8 +170,7 @@ EACH(cost, what_is_measured_is_learned, lessons)
     row_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), row->at + row->after), row->after);
 }
 
-/* Neither the first measurement nor a later one. */
-/* Where one is measured each second, the hundredth moves it by less than the first. */
+/* With one measurement a second, the hundredth moves the estimate less than the first. */
 TEST(cost, measurements_are_counted_although_they_fade)
 {
     double before;
@@ -181,7 +180,7 @@ TEST(cost, measurements_are_counted_although_they_fade)
     }
     before = learned(1100);
     learn(1.5, 1100);
-    /* The gains come to 0.18, the parts of the first one to 0.7. */
+    /* The gains sum to 0.18; the first measurement would move it by 0.7. */
     ck_assert_double_le(learned(1100) - before, 0.2);
 }
 
@@ -199,7 +198,7 @@ TEST(cost, an_outlier_moves_little)
     assert_nsec(1000, 980, 1020);
 }
 
-/* A new one counts at once then. */
+/* After fading, a new measurement counts in full. */
 TEST(cost, old_measurements_do_not_count)
 {
     measure(500, 3000, 2500, 1000);
@@ -248,7 +247,7 @@ TEST(cost, the_largest_values_fit)
     ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_BR, 11, 4), most, 0).nsec, UINT32_MAX);
 }
 
-/* Nothing is left, a tenth, all though the dictionary was looked through; and it is longer. */
+/* Nothing is left; a tenth; all, though the dictionary was searched; more than all. */
 static const struct {
     uint32_t own;
     el_cost_t cost;
@@ -259,7 +258,7 @@ EACH(cost, a_difference_costs_what_its_dictionary_leaves, differences)
     ck_assert_uint_eq(el_cost_differ(known, row->own).size, row->cost.size);
 }
 
-/* It says nothing of what other codings leave. */
+/* A difference's size does not predict the sizes of other codings. */
 TEST(cost, of_a_difference_the_time_alone_is_learned)
 {
     for (int i = 0; i < 100; i++) {

@@ -30,7 +30,7 @@ TEST(tallies, bounds_rise_and_are_what_their_text_says)
     }
 }
 
-/* The class of the only body of `kind` that was encoded by gzip, -1 where there is none. */
+/* The class of the only gzip body counted in `kind`; -1: none. */
 static int only_class(el_tally_kind_t kind, uint64_t sum)
 {
     el_tally_total_t total;
@@ -47,7 +47,7 @@ static int only_class(el_tally_kind_t kind, uint64_t sum)
     return found;
 }
 
-/* What was not encoded has a size and no time. */
+/* Bodies that were not encoded for their response have a size and no time. */
 static const struct {
     el_tally_series_t series;
     el_tally_body_t body;
@@ -97,13 +97,13 @@ static el_counters_t counters;
 
 CASE(cpu, ZEROED(counters));
 
-/* Responses of 1000 bytes; where one was sampled it took `nsec`. */
+/* Responses of 1000 bytes; nsec above 0: sampled. */
 static const struct {
     unsigned process;
     uint64_t nsec, usec;
 } responses[] = {
     {0, 0, 0}, {1, 50000, 100}, {2, 0, 150}, {0, 0, 200},
-    {1, 25000, 200}, /* a quarter of the time: the estimate for all is 187 now */
+    {1, 25000, 200}, /* a quarter of the time: the estimate for all is now 187 */
     {1, 75000, 300},
 };
 
@@ -179,7 +179,7 @@ CASE(hosts_threads, ZEROED(vhosts), .threads = true);
 #define THREADS 3
 #define ADDED 20000
 
-/* A child of before a restart, which counts on in the places that it knows. */
+/* A child from before a restart: keeps counting in its old slots. */
 static void *count_on(void *number)
 {
     unsigned place = *(unsigned *)number;
@@ -191,7 +191,7 @@ static void *count_on(void *number)
     return NULL;
 }
 
-/* Of names that stayed, nothing is lost. */
+/* Hosts that keep their slots lose no counts. */
 TEST(hosts_threads, children_count_while_places_are_given)
 {
     const uint64_t all[] = {5, 6, 7}, fewer[] = {5, 6, 8};

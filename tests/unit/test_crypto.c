@@ -1,5 +1,5 @@
-/* Names and values that leave the machine, and which files are taken for a key. */
-#define _XOPEN_SOURCE 700 /* mkdtemp() */
+/* Sealed names and values, and files accepted as a key. */
+#define _XOPEN_SOURCE 700 /* for mkdtemp() */
 
 #include "httpd/cache/tools.h"
 #include "suites.h"
@@ -45,7 +45,7 @@ TEST(seal, keys_and_names_depend_on_the_secret_alone)
     ck_assert(el_seal_name(&others, "one", 3, again) && memcmp(again, name, EL_SEAL_NAME) != 0);
 }
 
-/* RFC 4231, test case 1; zeros behind a key do not change it (RFC 2104). */
+/* RFC 4231, test case 1. Zeros after a key do not change it (RFC 2104). */
 TEST(seal, a_name_is_an_hmac)
 {
     static const unsigned char expected[EL_SEAL_NAME] = {
@@ -69,7 +69,7 @@ EACH(seal, what_was_sealed_is_opened, lengths)
     ck_assert_mem_eq(opened, plain, *row);
 }
 
-/* It never looks the same, and what a reader gets between whose pieces a writer came is none. */
+/* Values differ each time, and a mixture of two sealed values is rejected. */
 TEST(seal, a_value_is_sealed_in_another_way_each_time)
 {
     unsigned char again[1000 + EL_SEAL_OVERHEAD];

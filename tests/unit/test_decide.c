@@ -1,7 +1,7 @@
 #include "elastic/decide.h"
 #include "suites.h"
 
-/* A row says how it differs from a 200 of 10000 bytes for which everything speaks. */
+/* A row is a 200 of 10000 bytes that would be compressed, with these differences. */
 typedef struct {
     const char *label;
     const char *accept; /* NULL: gzip, br */
@@ -9,8 +9,8 @@ typedef struct {
     int status;         /* 0: 200 */
     bool off, unlisted, encoded, content_range, no_elastic, tls_compressed, no_transform, range;
     bool no_field, bypass, may_be_cached, head, force, stock;
-    bool shared; /* a dictionary, whose coding is dcz */
-    bool empty, no_min_size, streamed; /* streamed: of the size only what was seen is known */
+    bool shared; /* client and server share a dictionary, for dcz */
+    bool empty, no_min_size, streamed; /* streamed: only the bytes seen so far are known */
     size_t removed;
     uint64_t size;     /* 0: 10000 */
     uint64_t min_size; /* 0: 1329 */
@@ -52,7 +52,7 @@ static el_facts_t facts_of(const row_t *row)
 static const row_t rows[] = {
     ROW(CODED(GZIP)), ROW(.order = "bg", CODED(BR)), ROW(.accept = "gzip;q=0.5, br", CODED(BR)),
     ROW(.accept = "zstd", .order = "gbz", CODED(ZSTD)), ROW(.status = 404, CODED(GZIP)),
-    /* a dictionary that is shared */
+    /* a shared dictionary */
     ROW(.accept = "gzip, br, dcz", .shared = true, CODED(DCZ)),
     ROW(.accept = "dcz", .shared = true, CODED(DCZ)), ROW(.accept = "gzip, dcz", CODED(GZIP)),
     ROW(.accept = "gzip", .shared = true, CODED(GZIP)),
@@ -71,7 +71,7 @@ static const row_t rows[] = {
     ROW(.no_elastic = true, SKIP(ENV, false)),
     ROW(.tls_compressed = true, SKIP(TLS_COMPRESSION, false)),
     ROW(.no_transform = true, SKIP(NO_TRANSFORM, false)), ROW(.range = true, SKIP(RANGE, true)),
-    /* codings that the environment took */
+    /* codings removed by environment variables */
     ROW(.order = "", .removed = 2, SKIP(ENV, true)),
     ROW(.accept = "gzip", .order = "b", .removed = 1, SKIP(ENV, true)),
     ROW(.accept = "zstd", .removed = 1, SKIP(ENV, true)),
@@ -82,13 +82,13 @@ static const row_t rows[] = {
     ROW(.accept = "*;q=0", SKIP(NOT_ACCEPTABLE, true)),
     ROW(.order = "", SKIP(NOT_ACCEPTABLE, false)), ROW(.size = 1328, SKIP(SMALL, true)),
     ROW(.size = 1329, CODED(GZIP)), ROW(.bypass = true, SKIP(BYPASS, true)),
-    /* a coding behind that weighs more, or as much */
+    /* a later filter's coding of higher or equal weight */
     ROW(.accept = "gzip;q=0.5, br", .order = "g", .q_behind = EL_Q_ONE, SKIP(NOT_ACCEPTABLE, true)),
     ROW(.q_behind = EL_Q_ONE, CODED(GZIP)),
     ROW(.head = true, .accept = "gzip;q=0.5, br", .order = "g", .q_behind = EL_Q_ONE,
         SKIP(NOT_ACCEPTABLE, true)),
     ROW(.head = true, .coding = EL_GZIP, .reason = EL_REASON_HEAD, .vary = true),
-    /* the stock modules' order: what they find out before Vary */
+    /* the stock modules' order: reasons found before Vary */
     ROW(.stock = true, CODED(GZIP)), ROW(.stock = true, .size = 1328, SKIP(SMALL, false)),
     ROW(.stock = true, .order = "", .removed = 1, SKIP(ENV, false)),
     ROW(.stock = true, .status = 206, .content_range = true, SKIP(RANGE, false)),
@@ -166,7 +166,7 @@ TEST(decide, what_is_behind_the_order_is_not_read)
     ck_assert_int_eq(el_decide(&facts).coding, EL_IDENTITY);
 }
 
-/* The names are in tests against httpd. */
+/* Tests against httpd check the names. */
 TEST(decide, reasons_have_their_names_and_sentences)
 {
     for (el_reason_t reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {

@@ -1,7 +1,7 @@
-/* Bodies as clients and backends encode them: whole, in pieces, broken, and of other formats. */
+/* Bodies as clients and backends send them: whole, in pieces, damaged, and in other formats. */
 #include "encodings.h"
 
-/* Byte by byte it takes a second, and more on a busy machine. */
+/* Byte by byte takes a second, and more on a busy machine. */
 CASE(decoder, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 120);
 
 #define BODY_SIZE 100000
@@ -14,7 +14,7 @@ static const el_coding_t codings[] = {
 #endif
 };
 
-/* Text at once; returns the bytes of `encoded`. */
+/* Encodes text in one call. Returns the bytes of `encoded`. */
 static size_t encode(el_coding_t coding, size_t size)
 {
     el_plan_t plan = {el_engine_for(coding), {.level = 5}};
@@ -25,11 +25,11 @@ static size_t encode(el_coding_t coding, size_t size)
 
 typedef struct {
     el_decode_t result; /* of the last step */
-    size_t nbytes;      /* of `back` */
-    size_t left;        /* bytes of the input that were not taken */
+    size_t nbytes;      /* in `back` */
+    size_t left;        /* input bytes not taken */
 } steps_t;
 
-/* Decodes with at most `in_step` and `out_step` bytes at a time. */
+/* Decodes with at most `in_step` bytes of input and `out_step` of output at a time. */
 static steps_t decode_in_steps(el_coding_t coding, const uint8_t *in, size_t in_size,
                                size_t in_step, size_t out_step)
 {
@@ -46,7 +46,7 @@ static steps_t decode_in_steps(el_coding_t coding, const uint8_t *in, size_t in_
         el_span_t span = {in + in_size - d.left, in_most, back + d.nbytes, out_most};
 
         d.result = decoder->step(decoding, &span);
-        /* Not by ck_assert(): libcheck takes note of each, and these are millions. */
+        /* Not ck_assert(): libcheck records each of these millions of calls. */
         if (span.in_nbytes > in_most || span.out_nbytes_avail > out_most) {
             ck_abort_msg("more was taken or written than there was room for");
         }
@@ -54,7 +54,7 @@ static steps_t decode_in_steps(el_coding_t coding, const uint8_t *in, size_t in_
             || (d.result == EL_DECODE_FULL && span.out_nbytes_avail > 0)) {
             ck_abort_msg("input or room is left that was asked for");
         }
-        /* After an end there may be another member or frame; what is not taken is none. */
+        /* After an end, another member or frame may follow; other bytes are not taken. */
         goes_on = d.result == EL_DECODE_NEED_INPUT
                   || (d.result == EL_DECODE_ENDED && span.in_nbytes == 0);
         d.left -= in_most - span.in_nbytes;
@@ -87,7 +87,7 @@ static const struct {
     {"one byte", 1, SIZE_MAX, 1},
 };
 
-/* And no byte is taken of what is behind it. */
+/* No byte after the body is taken. */
 EACH(decoder, a_body_decodes_in_any_pieces, trips)
 {
     for (int c = 0; c < ROWS(codings); c++) {
@@ -101,13 +101,13 @@ EACH(decoder, a_body_decodes_in_any_pieces, trips)
     }
 }
 
-/* What a body may be made of; each decodes to `nbytes` bytes of `body` from its beginning. */
+/* Part of a body: decodes to the first `nbytes` bytes of `body`. */
 typedef struct {
     const uint8_t *data;
     size_t size, nbytes;
 } part_t;
 
-/* Parts one behind the other, in pieces; and up to any byte: a whole body just where one ends. */
+/* Decodes consecutive parts, in pieces, and cut at every byte: valid only between parts. */
 static void check_parts(el_coding_t coding, const part_t *parts, size_t count)
 {
     static uint8_t all[8192], wanted[4096];
@@ -188,7 +188,7 @@ TEST(decoder, flushed_bytes_decode_before_the_rest)
     }
 }
 
-/* "hi" stored, behind a header with the extra field, a name, a comment and its own CRC. */
+/* "hi" stored, after a header with extra field, name, comment and CRC. */
 TEST(decoder, every_field_of_a_gzip_header_is_read)
 {
     uint8_t member[] = {
@@ -205,7 +205,7 @@ TEST(decoder, every_field_of_a_gzip_header_is_read)
 }
 
 #ifdef ELASTIC_WITH_ZSTD
-/* Raw frames of zstd (RFC 8878 §3.1.1): the body "hi" in its last block. */
+/* Raw zstd frames (RFC 8878 §3.1.1): the last block is "hi". */
 #define ZSTD_HI 0x11, 0, 0, 'h', 'i'
 
 #define MAGIC 0x28, 0xb5, 0x2f, 0xfd

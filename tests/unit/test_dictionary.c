@@ -3,7 +3,7 @@
 
 CASE(dictionary);
 
-/* Of a dictionary at /dir/sub/dict. A fuzz target has another implementation of absolute ones. */
+/* For a dictionary at /dir/sub/dict. A fuzz target has a second matcher of absolute patterns. */
 static const struct {
     const char *pattern, *target;
     bool matches;
@@ -34,7 +34,7 @@ TEST(dictionary, a_relative_pattern_is_for_any_directory_where_none_is_known)
     ck_assert(!el_dictionary_pattern_match("/x-*", NULL, "/y"));
 }
 
-/* And a part of what is said of it. */
+/* `fault` is a part of the message. */
 static const struct {
     const char *pattern, *fault;
 } faults[] = {
@@ -84,7 +84,7 @@ static const el_dictionary_entry_t entry = {
     .dest = "document iframe", .id = "d 1", .expires = 1000,
 };
 
-/* It is read whole, or not at all. */
+/* Every truncation must be rejected. */
 static void assert_written(const el_dictionary_entry_t *written)
 {
     char text[EL_DICTIONARY_TEXT_MOST];
@@ -149,7 +149,7 @@ TEST(dictionary, a_line_that_is_too_long_is_refused)
     ck_assert(!el_dictionary_entry_parse(text, (size_t)len, &read));
 }
 
-/* Whether two entries are for the same requests: a path counts where the pattern is relative. */
+/* Entries for the same requests: the path counts if the pattern is relative. */
 static const struct {
     const char *match, *path, *other;
     bool same;
@@ -216,7 +216,7 @@ TEST(dictionary, without_destinations_and_id_it_is_for_more)
 #define ORIGIN (EL_DEPENDS_SITE | EL_DEPENDS_MODE | EL_DEPENDS_ORIGIN)
 #define CROSS "cross-site"
 
-/* RFC 9842 §9.3.3, its steps in order: site, mode, origin, and who is allowed. */
+/* RFC 9842 §9.3.3, in order: site, mode, origin, allowed origin. */
 static const struct {
     el_dictionary_readers_t readers;
     bool permitted;

@@ -1,4 +1,4 @@
-/* Bodies as what differs from a dictionary. test_prepared.c has which dictionaries are kept. */
+/* Dictionary-compressed bodies. test_prepared.c tests which dictionaries are kept. */
 #include "encodings.h"
 
 #ifdef ELASTIC_WITH_ZSTD
@@ -16,7 +16,7 @@ static el_plan_t plan_for(const el_dictionary_t *dictionary, uint64_t size_hint)
                                             .size_hint = size_hint, .dictionary = dictionary}};
 }
 
-/* Encodes `nbytes` of the body, which come back; the bytes that they took. */
+/* Encodes and decodes `nbytes` of the body. Returns the encoded size. */
 static size_t differ(const el_dictionary_t *dictionary, int level, size_t nbytes)
 {
     el_plan_t plan = plan_for(dictionary, nbytes);
@@ -28,7 +28,7 @@ static size_t differ(const el_dictionary_t *dictionary, int level, size_t nbytes
     return made;
 }
 
-/* Each kind of body against text of another length, which has its words. */
+/* Each kind of body, against a dictionary of similar text. */
 EACH_DIFFERENCE(difference, whole_bodies_decode)
 {
     static const size_t sizes[] = {0, 1, 7, 100, 1000, 16384, 65537, 300000, MOST};
@@ -45,7 +45,7 @@ EACH_DIFFERENCE(difference, whole_bodies_decode)
     }
 }
 
-/* With a dictionary for each, and tables that are within the bound. */
+/* Also checks that the prepared tables are within the bound. */
 EACH_DIFFERENCE(difference, every_level_decodes)
 {
     static const size_t dictionaries[] = {1, 100, 65536, 300001};
@@ -58,7 +58,7 @@ EACH_DIFFERENCE(difference, every_level_decodes)
 
             ck_assert_ptr_nonnull(dictionary);
             ck_assert_int_eq(dictionary->level, engine->by_level ? level : 0);
-            /* Two blocks, which may be some bytes longer. */
+            /* Two blocks, each with some bytes of overhead. */
             ck_assert_uint_le(dictionary->account.nbytes,
                               sizeof(*dictionary)
                                   + engine->prepared_nbytes(dictionaries[d], level) + 256);
@@ -69,14 +69,14 @@ EACH_DIFFERENCE(difference, every_level_decodes)
     }
 }
 
-/* A page that begins like a dictionary of zstd's own format, with tables that are none. */
+/* A page that begins like zstd's own format of dictionaries, with invalid tables. */
 static void fill_page(uint8_t *bytes)
 {
     body_fill(BODY_TEXT, bytes, PAGE);
     memcpy(bytes, "\x37\xa4\x30\xec", 4);
 }
 
-/* The dictionary has bytes of its own, as raw content, and the body is those but for a few. */
+/* The body is the dictionary's raw content with a few changes. */
 EACH_DIFFERENCE(difference, a_page_that_changed_a_little_is_a_few_bytes)
 {
     el_dictionary_t *dictionary;
@@ -93,14 +93,14 @@ EACH_DIFFERENCE(difference, a_page_that_changed_a_little_is_a_few_bytes)
     ck_assert_uint_lt(made, 200);
     fill_page(raw);
     assert_back(&plan, PAGE, made, "after its bytes were written over");
-    /* br has no checksum: the hash of the head has to do. */
+    /* br has no checksum; only the head's hash protects it. */
     raw[PAGE / 2 - 1] ^= 1;
     ck_assert(engine->coding == EL_DCB
               || decode(&plan, (el_span_t){encoded, made, back, sizeof(back)}).failed);
     el_dictionary_release(dictionary);
 }
 
-/* A body is left midway, and the context is that of the next one, with another dictionary. */
+/* A body is left midway, and its context encodes the next one with another dictionary. */
 static void leave_and_follow(const el_engine_t *engine, el_op_t op, size_t room)
 {
     el_dictionary_t *former, *next;
@@ -143,7 +143,7 @@ EACH_DIFFERENCE(difference, a_context_forgets_the_dictionary_before)
     }
 }
 
-/* Pages of whose 3,000 bytes each their dictionary has so many. */
+/* Pages with `known` of each 3,000 bytes in their dictionary. */
 EACH_DIFFERENCE(difference, a_decoder_has_the_first_text_after_two_segments)
 {
     static const size_t pages[] = {30000, 49153, 60000, 100000, 200000, 300000};
@@ -217,7 +217,7 @@ TEST(difference, tables_are_no_larger_than_their_dictionary)
     }
 }
 
-/* What seems to fit two segments after its first block has one more. */
+/* A page that is expected to fit two segments gets one more block. */
 TEST(difference, a_page_like_its_dictionary_is_two_blocks)
 {
     el_dictionary_t *dictionary;
@@ -232,7 +232,7 @@ TEST(difference, a_page_like_its_dictionary_is_two_blocks)
     plan.setup.level = 3;
     nbytes = encode_whole(&plan, 100000, ROOM);
     ck_assert_uint_le(nbytes, 200);
-    /* All but the block's last byte and the checksum. */
+    /* Without the block's last byte and the checksum. */
     ck_assert_uint_eq(decode(&plan, (el_span_t){encoded, nbytes - 5, back, ROOM}).nbytes, 8192);
     ck_assert_uint_eq(encode_stream(&plan, 100000), nbytes);
     el_dictionary_release(dictionary);

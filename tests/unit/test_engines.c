@@ -1,4 +1,4 @@
-/* Every engine at every level: what goes in comes out of the library's own decoder. */
+/* Every engine at every level: the library's own decoder returns the input. */
 #include "encodings.h"
 
 #include "core/bytes.h"
@@ -10,7 +10,7 @@
 
 CASE(engines, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 120);
 
-/* Beyond the level from which a megabyte takes seconds. */
+/* Higher levels take seconds for a megabyte. */
 #define SLOW_LEVEL 9
 #define SLOW_MOST 70000
 
@@ -74,8 +74,8 @@ EACH_ENGINE(engines, a_context_left_midway_can_be_reset)
 }
 
 /*
- * Whatever was left of it: gathered, in the library, or written in part. Noise is not in text, so
- * that a single byte of it shows.
+ * In any state: gathered, in the library, or partly written. Noise does not occur in text, so a
+ * single byte of it shows.
  */
 EACH_ENGINE(engines, nothing_of_a_body_that_was_left_is_in_the_next)
 {
@@ -103,7 +103,7 @@ EACH_ENGINE(engines, nothing_of_a_body_that_was_left_is_in_the_next)
     }
 }
 
-/* What `context` makes of `nbytes` from `start` on; they are hashed, not kept. */
+/* Encodes `nbytes` from `start` on with `context`, and returns a hash of the result. */
 static uint64_t made_of(const el_plan_t *plan, el_context_t *context, size_t start, size_t nbytes)
 {
     el_span_t span = {body + start, nbytes, encoded, ROOM};
@@ -119,7 +119,10 @@ static uint64_t made_of(const el_plan_t *plan, el_context_t *context, size_t sta
     return sum;
 }
 
-/* New, and after bodies of all lengths: in the same memory, whose address counts with igzip. */
+/*
+ * Encodes with a new context, then after bodies of all lengths. The same context, because igzip's
+ * output depends on its address.
+ */
 EACH_ENGINE(engines, what_a_context_made_before_changes_no_byte)
 {
     int most = engine->level_max < SLOW_LEVEL ? engine->level_max : SLOW_LEVEL;
@@ -149,7 +152,7 @@ static void assert_plan(const el_plan_t *plan, el_coding_t coding)
               && plan->setup.level <= plan->engine->level_max);
 }
 
-/* The plans of a build: each level that a user may write, whole and streamed, at every size. */
+/* Plans for each level of the configuration, whole and streamed, at every size. */
 TEST(engines, every_level_has_a_plan)
 {
     for (el_coding_t coding = EL_GZIP; coding < EL_CODINGS; coding++) {
@@ -188,10 +191,10 @@ EACH(engines, a_chosen_window_or_memory_level_is_for_zlib, chosen)
 }
 
 /*
- * A wrong row of the plan's table makes at least 13 % more, 0 in place of a level of ISA-L 20 %.
- * The bounds are loose, because these bodies are not text that the tables were made for, and ISA-L
- * has other code, which makes other bytes, for CPUs without AVX-512, 9.5 % more than zlib at level
- * 3, and for arm64, 13.2 %. scripts/measure-setups has the real corpus.
+ * A wrong row of the plan's table makes at least 13 % more; ISA-L's level 0 instead of another 20
+ * %. The bounds are loose: these bodies are not the text of the measurement, and other code of
+ * ISA-L makes more bytes than zlib at level 3: 9.5 % without AVX-512, 13.2 % on arm64.
+ * scripts/measure-setups has the real corpus.
  */
 TEST(engines, a_level_of_gzip_is_no_larger_than_zlibs)
 {
@@ -212,7 +215,7 @@ TEST(engines, a_level_of_gzip_is_no_larger_than_zlibs)
     }
 }
 
-/* The last is streamed by httpd, those before are whole bodies, which the cache keeps. */
+/* httpd streams the last one. The others are whole bodies, which the cache keeps. */
 static const size_t pages[] = {16385, 20000, 24000, 24577, 26000, 36000, 52000, 80000, 122880,
                                131072, 262144, 307200, 524288, MOST};
 EACH_ENGINE(engines, a_decoder_has_the_first_text_after_two_segments)
@@ -233,7 +236,7 @@ EACH_ENGINE(engines, a_decoder_has_the_first_text_after_two_segments)
 }
 
 #ifdef ELASTIC_WITH_ZSTD
-/* A body that fits four segments is worth no second block. */
+/* A second block gains nothing if the body fits into four segments. */
 TEST(engines, a_small_body_of_zstd_is_one_block)
 {
     el_plan_t plan = {&el_engine_zstd, {.level = 3, .size_hint = 16384}};
@@ -252,14 +255,14 @@ TEST(engines, a_context_fits_its_body)
     el_context_t *fitted = el_engine_zlib.create(&small), *full = el_engine_zlib.create(&stream);
 
     ck_assert_uint_ne(el_engine_zlib.key(&small), el_engine_zlib.key(&stream));
-    /* 30 KB and 270 KB; zlib-ng has one size of its hash, and 160 KB and 350 KB. */
+    /* 30 KB and 270 KB. zlib-ng's hash has a fixed size: 160 KB and 350 KB. */
     ck_assert_uint_lt(fitted->account.nbytes * 2, full->account.nbytes);
     ck_assert(full->account.nbytes > 260000 && full->account.nbytes < 400000);
     el_engine_zlib.free(fitted);
     el_engine_zlib.free(full);
 }
 
-/* The table was made for these engines: no level of them may be without its row. */
+/* Every level needs a row in the table of costs. */
 EACH_ENGINE(engines, every_level_has_its_costs)
 {
     static const uint64_t lengths[] = {1000, 5000, 20000, 100000, 1000000, 0};
@@ -274,7 +277,7 @@ EACH_ENGINE(engines, every_level_has_its_costs)
                               && cost.size < 7000,
                           "%s %d, %d: %u ns, %u", engine->name, level, i, cost.nsec, cost.size);
             if (i == 3) {
-                /* A row that is missing or doubled would break the order. */
+                /* A missing or doubled row would break the order. */
                 ck_assert_uint_le(cost.size, before + before / 100);
                 before = cost.size;
             }
@@ -283,10 +286,10 @@ EACH_ENGINE(engines, every_level_has_its_costs)
 }
 
 #ifdef ELASTIC_WITH_ZSTD
-/* The library's levels, with those that no user may write. */
+/* The library's highest level; higher than a configuration allows. */
 #define ZSTD_LEVEL_TOP 22
 
-/* The header comes with the first flush, however long the body will be. */
+/* The first flush writes the header, for any length. */
 static size_t flush_zstd(el_plan_t plan, size_t nbytes)
 {
     el_context_t *context = el_pool_acquire(&plan);

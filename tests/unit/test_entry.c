@@ -57,7 +57,7 @@ TEST(entry, the_encoding_may_be_in_its_place_already)
     ck_assert(memcmp(again, written, sizeof(again)) == 0);
 }
 
-/* And every other length. */
+/* Every other length is rejected as well. */
 TEST(entry, every_changed_bit_is_found)
 {
     for (size_t i = 0; i < EL_ENTRY_HEAD + NBYTES; i++) {
@@ -82,12 +82,12 @@ TEST(entry, an_entry_has_one_name)
     }
 }
 
-/* Whoever can compute the sum can write anything: the rest must be possible all the same. */
+/* Values must be possible even if the checksum is valid: anyone can compute it. */
 #define ANY EL_NAME_ADAPTIVE
 
 static const struct {
     const char *label;
-    uint8_t coding, pinned; /* of the name */
+    uint8_t coding, pinned; /* in the name */
     el_coding_t written;
     int level;
     char engine[EL_ENTRY_ENGINE];

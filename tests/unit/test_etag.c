@@ -1,7 +1,7 @@
 #include "elastic/etag.h"
 #include "suites.h"
 
-/* The rule of an `accept`, and what else is set of it. */
+/* A rule for `accept`, with further members. */
 #define RULE(...) (&(const el_etag_rule_t){.accept = __VA_ARGS__})
 
 CASE(etag);
@@ -14,7 +14,7 @@ static el_accept_t accept_of(const char *line)
     return accept;
 }
 
-/* A row's text: ' stands for ". Valid for as long as a row is tested. */
+/* Replaces ' by ". Valid for the next three calls. */
 static const char *quoted(const char *text)
 {
     static char rooms[4][128];
@@ -56,7 +56,7 @@ EACH(etag, a_tag_is_encoded, encodings)
     free(out);
 }
 
-/* The tags of the list, joined by bars. */
+/* The list's tags, joined by bars. */
 static const struct {
     const char *list, *tags;
 } lists[] = {
@@ -102,7 +102,7 @@ EACH(etag, tags_compare_weakly, pairs)
                   row->other);
 }
 
-/* The base counts from the quote. */
+/* The base counts from the opening quote. */
 static const struct {
     const char *tag;
     el_coding_t coding;
@@ -125,7 +125,7 @@ EACH(etag, a_suffix_gives_the_coding, suffixes)
     named_eq(row->tag, base, row->base);
 }
 
-/* Inode, size and time, a time, a hash, a digest; and what only looks so. */
+/* Inode, size and time; a time; a hash; a digest; and similar texts. */
 static const struct {
     const char *text;
     bool made;
@@ -144,7 +144,7 @@ EACH(etag, httpds_tags_are_told_from_others, shapes)
     named_eq(row->text, el_etag_is_made(row->text, strlen(row->text)), row->made);
 }
 
-/* A text whose x and y stand for tags of httpd's. */
+/* Replaces x and y by tags of httpd's form. */
 static const char *expand(const char *text, char *out)
 {
     char *to = out;
@@ -161,7 +161,7 @@ static const struct {
     const char *list, *accept, *bases;
     bool strong, decoded;
 } based[] = {
-    /* weak ones, for If-None-Match */
+    /* weak comparison, for If-None-Match */
     {"'x-gzip'", "gzip", ", W/'x'", .strong = false},
     {"W/'x-gzip'", "gzip", ", W/'x'", .strong = false},
     {"'x-gzip', W/'y-br'", "gzip, br", ", W/'x', W/'y'", .strong = false},
@@ -172,7 +172,7 @@ static const struct {
     {"'home-br', W/'x-br'", "br", ", W/'x'", .strong = false},
     {"'home-br'", "gzip", "", .strong = false}, {"*", "gzip", "", .strong = false},
     {"x-gzip, 'x-gzip", "gzip", "", .strong = false}, {"'x-gzip-gzip'", "gzip", "", .strong = false},
-    /* strong ones, for If-Match */
+    /* strong comparison, for If-Match */
     {"'x-gzip'", "gzip", ", 'x'", .strong = true}, {"W/'x-gzip'", "gzip", "", .strong = true},
     {"W/'x-gzip', 'y-br'", "gzip, br", ", 'y'", .strong = true},
     {"'x', *", "gzip", "", .strong = true}, {"'x-gzip', 'y-br'", "br", ", 'y'", .strong = true},
@@ -180,7 +180,7 @@ static const struct {
     {"'x-gunzip', W/'y-gunzip'", "", ", 'x'", .strong = true, .decoded = true},
     {"'x-gunzip-gzip'", "gzip", ", 'x'", .strong = true, .decoded = true},
     {"'home-gzip'", "gzip", "", .strong = true},
-    /* of what was decoded */
+    /* decoded by INFLATE */
     {"'x-gunzip'", "", ", W/'x'", .decoded = true},
     {"W/'x-gunzip'", "", ", W/'x'", .decoded = true},
     {"W/'x-gunzip-gzip'", "gzip", ", W/'x'", .decoded = true},
@@ -204,7 +204,7 @@ EACH(etag, a_list_gives_the_bases, based)
     free(out);
 }
 
-/* Of two bases, which take 26 and 16 bytes and a zero. */
+/* Two bases take 26 and 16 bytes, and a NUL. */
 static const struct {
     size_t size, written;
     const char *bases;
@@ -278,7 +278,7 @@ EACH(etag, a_tag_is_decoded, decodings)
     named_str_eq(row->tag, out, quoted(kept ? row->decoded : ""));
 }
 
-/* What If speaks of: each tag as RESOURCE:TAG, behind ! where Not is said of it, joined by bars. */
+/* Tags in If as RESOURCE:TAG, joined by bars; ! marks Not. */
 static const struct {
     const char *field, *states;
 } states[] = {

@@ -1,6 +1,6 @@
 /*
- * Memory that runs out, at each call of malloc() or mmap() in turn: the engine fails or its output
- * decodes, and nothing is lost. A sanitizer has its own malloc(), which cannot be replaced.
+ * Memory that runs out at each call of malloc() or mmap() in turn: the engine fails, or its output
+ * decodes; no memory is lost. A sanitizer's malloc() cannot be replaced.
  */
 #define _GNU_SOURCE
 #include "encodings.h"
@@ -14,15 +14,15 @@
 CASE(failing, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 240);
 
 #define NBYTES 150000
-#define RAW 70000 /* bytes of a dictionary */
+#define RAW 70000 /* length of a dictionary */
 
-/* Beyond this level a small body has to do: there are some twenty calls to fail. */
+/* Higher levels get a small body, because about twenty calls must fail. */
 #define SLOW_LEVEL 9
 #define SLOW_MOST 8000
 
-static long fail_at; /* 0: never; counts down */
+static long fail_at; /* calls until one fails; 0: none */
 static long failures;
-static long blocks;  /* in use */
+static long blocks;  /* allocated now */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -85,7 +85,7 @@ int munmap(void *at, size_t size)
     return (int)syscall(SYS_munmap, at, size);
 }
 
-/* Encodes the body, whole or in pieces with a flush; the bytes it made, or 0 where it failed. */
+/* Encodes the body, whole or in pieces with a flush. Returns its size; 0: failed. */
 static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *out)
 {
     el_context_t *context = el_pool_acquire(plan);
@@ -125,7 +125,7 @@ static void assert_next(const el_plan_t *plan, size_t nbytes, long at)
     body_fill(BODY_TEXT, body, nbytes);
 }
 
-/* Fails one call after the other, until a body needs no more of them. */
+/* Fails each call in turn, until a body needs no more calls. */
 static void fail_at_each(const el_plan_t *plan, size_t nbytes, bool whole)
 {
     failures = 1;
@@ -153,7 +153,7 @@ static void fail_at_each(const el_plan_t *plan, size_t nbytes, bool whole)
     }
 }
 
-/* Whole, and as a stream whose length is known or not. */
+/* Whole, and streamed with the length known and unknown. */
 static void fail_every_way(const el_engine_t *engine, int level, size_t nbytes,
                            const el_dictionary_t *dictionary)
 {

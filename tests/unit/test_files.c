@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* The numbers of a file, and whether its next change will show in them. */
+/* The numbers of a file, and when they are certain to change. */
 #include "elastic/entry.h"
 #include "host/machine.h"
 #include "suites.h"
@@ -38,7 +38,7 @@ EACH(files, a_change_will_show_where_the_last_one_is_some_time_ago, times)
     row_eq(el_file_id_settled(&id, NOW_USEC), row->settled);
 }
 
-/* A file without a name. */
+/* Creates a file without a name. */
 static int open_file(const char *content)
 {
     char path[] = "/tmp/elastic-file-id-XXXXXX";
@@ -49,7 +49,7 @@ static int open_file(const char *content)
     return fd;
 }
 
-/* Two files of the same size and time of modification; and what touch -d cannot hide. */
+/* Files of the same size and modification time differ, and `touch -d` cannot hide a change. */
 TEST(files, the_numbers_of_files_are_their_own)
 {
     static const struct timespec times_of_both[] = {{1000, 5}, {1000, 5}};
@@ -64,7 +64,7 @@ TEST(files, the_numbers_of_files_are_their_own)
     ck_assert(one.changed_sec > 1000 && one.changed_nsec != 5);
     ck_assert(el_file_stat(file, &later));
     ck_assert_mem_eq(&one, &later, sizeof(one));
-    /* The clock of the file system goes on by a tick at least. */
+    /* Repeat until the file system's clock has ticked. */
     do {
         ck_assert_int_eq(pwrite(file, "x", 1, 0), 1);
         futimens(file, times_of_both);
@@ -83,7 +83,7 @@ TEST(files, one_that_lies_in_memory_only_is_known)
     ck_assert(other >= 0 && !el_file_is_in_memory(other));
     close(other);
     close(memory);
-    ck_assert(el_file_is_in_memory(memory)); /* nothing is known of it */
+    ck_assert(el_file_is_in_memory(memory)); /* closed: unknown */
 }
 
 TEST(files, what_is_no_regular_file_has_no_numbers)

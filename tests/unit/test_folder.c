@@ -1,15 +1,15 @@
-/* The folder of dictionaries: what is kept, found, replaced and removed. */
-#define _XOPEN_SOURCE 700 /* mkdtemp(), utimensat() */
+/* The folder of dictionaries: storing, finding, replacing and removing. */
+#define _XOPEN_SOURCE 700 /* for mkdtemp() and utimensat() */
 
 #include "suites.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-/* Reads that succeed before one fails; -1: all do. */
+/* Reads that succeed before one fails; -1: all succeed. */
 static int good_reads = -1;
 
-/* Half of what is asked for, as a file system may. */
+/* Reads only half of the bytes, as a file system may. */
 static ssize_t read_some(int fd, void *bytes, size_t nbytes)
 {
     if (good_reads == 0) {
@@ -32,7 +32,7 @@ static char path[] = "/tmp/elastic-folder-XXXXXX";
 static el_folder_t folder;
 static uint64_t now;
 
-/* Of the last dictionary that was put; its name; and what was found last. */
+/* The last stored dictionary's hash and name; the last entry found. */
 static uint8_t hash[EL_DICTIONARY_HASH];
 static char name[65];
 static el_dictionary_entry_t found;
@@ -45,7 +45,7 @@ static void set_up(void)
     now = (uint64_t)time(NULL);
 }
 
-/* The files whose names are at least so long, each given to `visit`. */
+/* Counts the files whose names have at least `least` characters; calls `visit` for each. */
 static int each_file(size_t least, void (*visit)(const char *file))
 {
     DIR *dir = opendir(path);
@@ -84,7 +84,7 @@ static void tear_down(void)
 
 CASE(folder, .set_up = set_up, .tear_down = tear_down);
 
-/* The byte `c` over and over is a dictionary for what `match` says. */
+/* Stores `nbytes` times the byte `c` as a dictionary for `match`. */
 static void put_for(char c, size_t nbytes, const char *origin, const char *match, uint64_t expires)
 {
     el_dictionary_entry_t entry = {.path = "/d", .expires = expires};
@@ -113,7 +113,7 @@ static bool is_there(const uint8_t of[EL_DICTIONARY_HASH], bool *damaged)
     return bytes != NULL;
 }
 
-/* Whether the last one is there, undamaged. */
+/* True if the last dictionary is there, undamaged. */
 static bool is_kept(void)
 {
     bool damaged;
@@ -121,7 +121,7 @@ static bool is_kept(void)
     return is_there(hash, &damaged) && !damaged;
 }
 
-/* What the folder says of a request for `target` that names the last one. */
+/* Finds the last dictionary for a request for `target`. */
 static el_dictionary_reason_t find(const char *origin, const char *target)
 {
     el_dictionary_request_t request = {.origin = origin, .target = target, .now = now};
@@ -139,7 +139,7 @@ static bool exists(const char *file)
     return faccessat(folder.fd, file, F_OK, 0) == 0;
 }
 
-/* In place of what is there. */
+/* Overwrites a file. */
 static void write_to(const char *file, int flags, const char *text)
 {
     int fd = openat(folder.fd, file, O_WRONLY | flags, 0600);
@@ -148,7 +148,7 @@ static void write_to(const char *file, int flags, const char *text)
     close(fd);
 }
 
-/* As if it had last been used so many seconds ago. */
+/* Sets the time of the last use to `seconds` ago. */
 static void grow_older(const char *file, time_t seconds)
 {
     struct timespec at = {.tv_sec = (time_t)now - seconds};
@@ -177,7 +177,7 @@ TEST(folder, a_dictionary_is_kept_under_its_hash)
 }
 
 static const struct {
-    const char *origin, *target, *match; /* NULL: none is found */
+    const char *origin, *target, *match; /* NULL: not found */
     el_dictionary_reason_t reason, later;
 } questions[] = {
     {ORIGIN, "/one/a", "/one/*", EL_DICTIONARY_USED, EL_DICTIONARY_USED},
@@ -198,7 +198,7 @@ EACH(folder, each_origin_and_each_rule_has_its_own, questions)
     named_eq(row->target, find(row->origin, row->target), row->later);
 }
 
-/* What stands in the file's place, which had 100 times an a. */
+/* New contents of the file, which was 100 times `a`. */
 static const char *const damages[] = {"", "aaaaa", "bbbbb"};
 EACH(folder, what_does_not_hash_to_its_name_is_removed, damages)
 {
@@ -264,7 +264,7 @@ TEST(folder, of_many_rules_those_that_end_first_go)
 
     for (int i = 0; i < EL_FOLDER_ENTRIES + 2; i++) {
         snprintf(text, sizeof(text), "/%c/*", 'a' + i);
-        /* The third and the fifth end first. */
+        /* The third and the fifth expire first. */
         put_for('a', 100, ORIGIN, text, now + (i == 2 || i == 4 ? 100 : 1000 + (uint64_t)i));
     }
     for (int i = 0; i < EL_FOLDER_ENTRIES + 2; i++) {
@@ -285,7 +285,7 @@ TEST(folder, the_longest_unused_make_room)
     put('b', MOST / 2 - 100000);
     memcpy(second, hash, sizeof(second));
     grow_older(name, 30000);
-    ck_assert(is_found(ORIGIN)); /* and so used now */
+    ck_assert(is_found(ORIGIN)); /* notes a use */
     put('c', MOST / 2 - 100000);
     ck_assert(is_kept() && is_found(ORIGIN));
     ck_assert(is_there(second, &damaged) && !is_there(first, &damaged));
@@ -296,7 +296,7 @@ TEST(folder, the_longest_unused_make_room)
 
 #define ZEROS "00000000000000000000000000000000"
 
-/* Files that are not ours: what was never finished goes after a while. */
+/* Foreign files stay; unfinished files are removed after a while. */
 static const struct {
     const char *file;
     time_t age;
@@ -315,7 +315,7 @@ TEST(folder, what_others_are_writing_stays)
         write_to(strangers[i].file, O_CREAT, "others");
         grow_older(strangers[i].file, strangers[i].age);
     }
-    /* A process of another container may have this one's number, and share the folder. */
+    /* A process in another container may have the same pid and share the folder. */
     snprintf(ours, sizeof(ours), ".new-%ld-0", (long)getpid());
     write_to(ours, O_CREAT, "others");
     put('a', 100);
@@ -337,7 +337,7 @@ TEST(folder, what_is_too_large_is_refused)
     ck_assert_int_eq(errno, EFBIG);
     ck_assert(!el_folder_put(&folder, hash, bytes, 0, &entry));
     ck_assert_int_eq(count(), 0);
-    /* A folder that is gone fails. */
+    /* The folder is gone. */
     rmdir(path);
     ck_assert(!el_folder_put(&folder, hash, "a", 1, &entry));
     ck_assert_int_eq(errno, ENOENT);
@@ -345,7 +345,7 @@ TEST(folder, what_is_too_large_is_refused)
     ck_assert_int_eq(mkdir(path, 0700), 0);
 }
 
-/* Of the owner, of others in the group, and of others: who may write. */
+/* Write permission of the owner, of the group and of others. */
 static const struct {
     mode_t mode;
     bool owner, group, all;

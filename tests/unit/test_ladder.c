@@ -38,7 +38,7 @@ static const struct {
     const char *label;
     el_range_t range;
     unsigned top;
-    int levels[TOP_MAX + 2]; /* of the positions 0 … top + 1 */
+    int levels[TOP_MAX + 2]; /* at positions 0 … top + 1 */
 } walks[] = {
     {"the widest: each position its level", {1, 9, true, false}, 8, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9}},
     {"narrower: rounded, halves up", {0, 6, true, false}, 8, {0, 1, 2, 2, 3, 4, 5, 5, 6, 6}},
@@ -65,7 +65,7 @@ static const el_rung_t setups[] = {
     {EL_ZSTD, 1, {1900, 2450}}, {EL_ZSTD, 3, {2500, 2350}}, {EL_ZSTD, 5, {5500, 2230}},
 };
 
-/* A copy of `setups` and the ladder that is made of it. */
+/* A copy of `setups` in order of cost, without dominated ones. */
 static el_rung_t built[ROWS(setups)];
 
 static size_t build(void)
@@ -76,7 +76,7 @@ static size_t build(void)
 
 TEST(climbing, a_ladder_rises_in_time_and_falls_in_bytes)
 {
-    /* gzip 6 takes more than a mixture of zstd 5 and br 5, and saves less. */
+    /* gzip 6 takes more time than a mixture of zstd 5 and br 5, and saves less. */
     static const int left[] = {0, 6, 7, 8, 5};
 
     ck_assert_uint_eq(build(), ROWS(left));
@@ -85,7 +85,7 @@ TEST(climbing, a_ladder_rises_in_time_and_falls_in_bytes)
     }
 }
 
-/* Of `setups`, by number; -1 ends a row. */
+/* Indexes of `setups`; -1 ends a row. */
 static const struct {
     const char *label;
     el_rung_t most;
@@ -118,11 +118,11 @@ static const el_rung_t *rung_at(const el_rung_t *rungs, size_t count, unsigned p
 
 TEST(climbing, a_position_pays_the_same_for_a_byte_of_any_body)
 {
-    /* From rung to rung a byte costs 24, 59, 244, 488 ns; positions pay 8 × 192^(p/8). */
+    /* From setup to setup a byte costs 24, 59, 244, 488 ns; positions afford 8 × 192^(p/8). */
     static const size_t at[] = {0, 0, 1, 1, 2, 2, 3, 4, 4, 4};
     size_t count = build();
 
-    /* On a machine of half the speed all setups take twice the time, and none moves. */
+    /* At half the speed all setups take twice the time, and the choice stays. */
     for (int slowness = 1; slowness <= 2; slowness++) {
         for (unsigned p = 0; p < ROWS(at); p++) {
             ck_assert_ptr_eq(rung_at(built, count, p, 8, slowness), &built[at[p]]);
@@ -147,7 +147,7 @@ TEST(climbing, a_price_has_a_position)
 {
     ck_assert(el_ladder_position(0, 8) == 0 && el_ladder_position(8, 8) == 0);
     ck_assert(el_ladder_position(1e9, 8) == 8 && el_ladder_position(100, 0) == 0);
-    /* Where the position has that price for those who go by positions. */
+    /* The inverse of el_ladder_price(). */
     for (unsigned p = 1; p < 8; p++) {
         double price = el_ladder_price(setups, 2, p, 8, 1);
 
@@ -180,7 +180,7 @@ TEST(climbing, a_ladder_of_one_or_of_equals)
     ck_assert_ptr_eq(rung_at(equals, 1, 3, 8, 1), equals);
 }
 
-/* Levels of one coding: the third takes less than the second. */
+/* Levels of one coding; the third takes less time than the second. */
 static const el_rung_t levels[] = {
     {EL_ZSTD, 1, {1900, 2450}}, {EL_ZSTD, 2, {4600, 2350}}, {EL_ZSTD, 3, {2600, 2340}},
     {EL_ZSTD, 4, {9000, 2200}},
@@ -210,7 +210,7 @@ CASE(trying);
 #define OLD EL_LADDER_TRIAL_AGE
 #define LATELY (EL_LADDER_TRIAL_AGE - 1)
 
-/* At 10 ns a byte these are 4072, 4867, 10458, 18253 and 4765 ns a KB. */
+/* At 10 ns a byte these cost 4072, 4867, 10458, 18253 and 4765 ns a KB. */
 static const el_rung_t rungs[] = {
     {EL_GZIP, 1, {1000, 3000}}, {EL_GZIP, 3, {2000, 2800}}, {EL_GZIP, 6, {8000, 2400}},
     {EL_BR, 5, {16000, 2200}}, {EL_ZSTD, 3, {2000, 2700}},

@@ -1,6 +1,6 @@
 /*
- * A kept context of zlib takes another level, under a zlib that behaves as 1.2.9 to 1.2.11 do:
- * deflateParams() calls deflate(), which writes to the buffer that the stream had last.
+ * A kept zlib context changes its level, with a zlib that behaves like 1.2.9 to 1.2.11:
+ * deflateParams() calls deflate(), which writes to the last output buffer.
  */
 #define _GNU_SOURCE
 #include "encodings.h"
@@ -12,15 +12,15 @@
 #define OUT (2 * NBYTES)
 #define LEVELS 9
 
-/* In use by the tests of this file only. Every change of the level counts as one of function. */
+/* Set only by the tests of this file. Every change of level then changes the function. */
 static bool as_1_2_11;
 
 static int (*library)(z_stream *, int, int);
 
-/* Before any thread of another test. */
+/* Runs before any thread of another test. */
 __attribute__((constructor)) static void find_library(void)
 {
-    /* C has no conversion from an object's pointer to a function's, POSIX has this one. */
+    /* POSIX allows this conversion of an object pointer to a function pointer; C does not. */
     *(void **)&library = dlsym(RTLD_NEXT, "deflateParams");
 }
 
@@ -51,7 +51,7 @@ static void tear_down(void)
 
 CASE(level_change, .set_up = set_up, .tear_down = tear_down, .timeout = 120);
 
-/* Steps once into `out`, of which it leaves `*room`; the context is back in the pool then. */
+/* Steps once into `out`; sets `*room` to the bytes left. The context returns to the pool. */
 static el_context_t *step_once(int level, el_op_t op, uint8_t *out, size_t *room)
 {
     el_plan_t plan = {&el_engine_zlib, {.level = level, .size_hint = NBYTES}};

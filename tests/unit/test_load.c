@@ -3,7 +3,7 @@
 
 CASE(load);
 
-/* 24 KB each. */
+/* Static: 24 KB each. */
 static el_load_sample_t before, after;
 
 static bool parse(const char *text, el_load_sample_t *sample)
@@ -11,7 +11,7 @@ static bool parse(const char *text, el_load_sample_t *sample)
     return el_load_parse(text, strlen(text), sample);
 }
 
-/* From the four columns of Linux 2.4 on; busy are user, nice, system, irq, softirq and steal. */
+/* From the four columns of Linux 2.4 on. Busy: user, nice, system, irq, softirq, steal. */
 static const struct {
     const char *text;
     uint64_t busy, idle, iowait;
@@ -34,7 +34,7 @@ EACH(load, a_row_gives_ticks, rows)
     ck_assert(after.count == 1 && !after.summed);
 }
 
-/* Too few numbers, what is none, sums beyond 64 bits, other labels, numbers that may be cut. */
+/* Too few numbers, invalid ones, sums above 64 bits, other labels, and possibly cut numbers. */
 static const char *const refused[] = {
     "cpu0 10 8 12\n", "cpu0\n", "cpu0 \n", "cpu0 10 8 12 -40\n", "cpu0 10 8 12 40.5\n",
     "cpu0 10 8 idle 40\n", "cpu0 10 8 12 40 x\n", "cpu0 0x10 8 12 40\n",
@@ -83,9 +83,9 @@ EACH(load, a_text_gives_rows, texts)
 
 static const struct {
     const char *label, *before, *after;
-    double busy; /* below 0: not determined */
+    double busy; /* below 0: undetermined */
 } shares[] = {
-    /* each column that is busy; iowait is idle; guest time is in user and nice already */
+    /* each busy column; iowait is idle; guest time is part of user and nice */
     ROW(NINES, "cpu0 10 9 9 12 9 9 9 9 9 9\n", 0.25),
     ROW(NINES, "cpu0 9 10 9 12 9 9 9 9 9 9\n", 0.25),
     ROW(NINES, "cpu0 9 9 10 12 9 9 9 9 9 9\n", 0.25),
@@ -96,12 +96,12 @@ static const struct {
     ROW(NINES, "cpu0 10 9 9 12 9 9 9 9 10 9\n", 0.25),
     ROW(NINES, "cpu0 9 10 9 12 9 9 9 9 9 10\n", 0.25), ROW("cpu0 1 0 0 1\n", "cpu0 5 0 0 1\n", 1.0),
     ROW("cpu0 1 0 0 1\n", "cpu0 1 0 0 5\n", 0.0),
-    /* no tick, and counters that ran backward */
+    /* no tick, and counters that fell */
     ROW("cpu0 1 2 3 4\n", "cpu0 1 2 3 4\n", -1), ROW("cpu0 9 9 9 9\n", "cpu0 1 1 1 1\n", -1),
     ROW("cpu0 0 0 0 10 50\n", "cpu0 1 0 0 13 40\n", 0.25),
     ROW("cpu0 0 0 0 10 50\n", "cpu0 1 0 0 9 53\n", 0.25),
     ROW("cpu0 9 0 0 10\n", "cpu0 8 0 0 13\n", 0.0),
-    /* CPUs together, and those that came or went */
+    /* several CPUs, also coming and going */
     ROW("cpu0 1 0 0 1\ncpu1 1 0 0 1\n", "cpu0 4 0 0 1\ncpu1 1 0 0 2\n", 0.75),
     ROW("cpu0 1 0 0 1\n", "cpu0 2 0 0 4\ncpu1 99 0 0 1\n", 0.25),
     ROW("cpu0 1 0 0 1\ncpu1 99 0 0 1\n", "cpu0 2 0 0 4\n", 0.25),
@@ -110,7 +110,7 @@ static const struct {
     ROW("cpu0 0 0 0 0 1\n", "cpu0 1 0 0 0 4\n", 0.25),
     ROW("cpu0 0 0 0 0\n", "cpu0 1 0 0 3\n", 0.25), ROW("cpu0 1 0 0 1\n", "cpu1 5 0 0 5\n", -1),
     ROW("", "cpu0 5 0 0 5\n", -1), ROW("cpu0 1 0 0 1\n", "", -1),
-    /* sums, which are no CPU */
+    /* the `cpu` row is no CPU */
     ROW("cpu 1 0 0 1\n", "cpu 2 0 0 4\n", 0.25),
     ROW("cpu 1 0 0 1\n", "cpu 9 9 9 9\ncpu0 2 0 0 4\n", -1),
     ROW("cpu 9 9 9 9\ncpu0 1 0 0 1\n", "cpu 2 0 0 4\n", -1),
@@ -127,7 +127,7 @@ EACH(load, two_samples_give_a_share, shares)
     row_assert(busy > row->busy - 1e-9 && busy < row->busy + 1e-9);
 }
 
-/* CPU 0 is busy, 1 is idle, 64 and 65 (the mask's second word) are half busy and idle. */
+/* CPU 0 is busy, 1 is idle, and so are 64 and 65 (the mask's second word). */
 static const struct {
     el_cpuset_t mask;
     double busy;
@@ -145,7 +145,7 @@ EACH(load, only_cpus_in_the_mask_count, masks)
     ck_assert_double_eq(busy, row->busy);
 }
 
-/* By the clock, of CPUs 0 and 1. */
+/* Shares by the clock, of CPUs 0 and 1. */
 static const struct {
     const char *label, *before, *after;
     double ticks, busy;
@@ -216,7 +216,7 @@ EACH(load_signals, a_machine_has_a_plan, choices)
 
 static el_reading_t first, last;
 
-/* An interval of half a second, of which the group used `usage` µs, and the CPU was half busy. */
+/* Half a second: the group used `usage` µs, and the CPU was half busy. */
 static void interval(uint64_t usage)
 {
     memset(&first, 0, sizeof(first));
@@ -250,14 +250,14 @@ static const struct {
     {&by_cgroup, 300000, 1}, {&by_cgroup, UINT64_C(0) - 5, 0},
 };
 
-/* A burst beyond the limit is all of it; usage that ran backward is none. */
+/* A burst above the limit counts as 1, usage that fell as 0. */
 EACH(load_signals, two_readings_give_a_load, loads)
 {
     interval(row->usage);
     ck_assert_double_eq_tol(busy_by(row->signals), row->busy, 1e-9);
 }
 
-/* 45 ticks were counted, of 50 that passed. */
+/* 45 ticks were counted, and 50 passed. */
 TEST(load_signals, the_clock_counts_where_the_ticks_are_the_kernels)
 {
     el_machine_facts_t facts = {.cpus = 1, .tick_usec = 10000};

@@ -1,4 +1,4 @@
-/* Copies of entries in a process's own memory. */
+/* Copies of entries in the process's own memory. */
 #include "httpd/cache/local.h"
 #include "suites.h"
 
@@ -6,7 +6,7 @@
 
 static uint8_t bytes[MOST];
 
-/* Added to the numbers of each test: those before may have run in this process. */
+/* Makes numbers differ between tests that run in the same process. */
 static uint32_t base;
 
 static void set_up(void)
@@ -17,7 +17,7 @@ static void set_up(void)
     base += 1 << 16;
 }
 
-/* Each number a name of its own, spread over the places. */
+/* A name for each number; names spread over the slots. */
 static el_name_t name_of(uint32_t number)
 {
     el_name_t name = {.kind = EL_NAME_BODY, .coding = EL_GZIP, .pinned = EL_NAME_ADAPTIVE};
@@ -49,7 +49,7 @@ static void check_found(const el_found_t *found, uint32_t number, size_t nbytes)
     }
 }
 
-/* Whether it is found, with what it was when it was put in. */
+/* True if the entry is found; checks its content. */
 static bool is_there_within(uint32_t number, el_local_stamp_t stamp, size_t nbytes)
 {
     el_name_t name = name_of(number);
@@ -76,7 +76,7 @@ TEST(local, a_copy_is_found)
     check_found(&found, 1, 1000);
     found.release(found.buffer);
     ck_assert(is_there_within(1, (el_local_stamp_t){.now = 7}, 1000) && !is_there(2, 7));
-    /* What has changed since is not found. */
+    /* Changed entries are not found. */
     ck_assert(!is_there(1, 8) && !is_there(1, 6));
     ck_assert(put(1, 2000, 8, NULL) && is_there(1, 8) && !is_there(1, 7));
 }
@@ -111,7 +111,7 @@ TEST(local, memory_is_bounded_and_used)
         there += is_there(i, 0);
     }
     ck_assert(there <= MOST / 1000 && there > MOST / 1000 / 2);
-    /* A large one does not drive out all others. */
+    /* A large one does not evict all others. */
     ck_assert(put(1, 1000, 0, NULL) && !put(2, MOST / 2, 0, NULL) && is_there(1, 0));
 }
 
@@ -124,7 +124,7 @@ TEST(local, what_is_only_sent_is_counted_too)
         sent++;
     }
     ck_assert_uint_eq(sent, 7);
-    /* They are all found though nothing else fits in. */
+    /* All are found, though nothing else fits. */
     for (unsigned i = 0; i < sent; i++) {
         ck_assert(is_there(i, 0));
     }

@@ -1,11 +1,11 @@
-/* Memory that several processes share: structures, sums and pauses. */
+/* Memory shared by processes: snapshots, sums and pauses. */
 #include "elastic/lockfree.h"
 #include "suites.h"
 
 #define THREADS 4
 #define TIMES 2000
 
-/* Longer than a cache line, and no whole number of words. */
+/* Longer than a cache line, and not a multiple of a word. */
 typedef struct {
     char bytes[1001];
 } thing_t;
@@ -37,7 +37,7 @@ static bool read_thing(thing_t *thing)
     return el_snapshot_read(shared.words, &shared.checksum, thing, sizeof(*thing));
 }
 
-/* What is read: a thing of `letter`, or zeros where there is none. */
+/* Reads a thing of `letter`, or zeros if there is none. */
 static void assert_thing(bool there, char letter)
 {
     thing_t thing = thing_of('?'), wanted = thing_of(letter);
@@ -53,7 +53,7 @@ TEST(snapshot, what_was_written_is_read_until_it_is_cleared)
     assert_thing(true, 'a');
     write_thing('b');
     assert_thing(true, 'b');
-    write_thing(0); /* like anything else */
+    write_thing(0); /* zeros are valid content */
     assert_thing(true, 0);
     atomic_store(&shared.checksum, 0);
     assert_thing(false, 0);
@@ -70,7 +70,7 @@ TEST(snapshot, a_mixture_of_two_is_none)
         shared.words[n] = kept[n];
         assert_thing(false, 0);
     }
-    /* As after a writer that died in the middle: the next one makes it good. */
+    /* A writer died midway; the next one repairs it. */
     write_thing('b');
     assert_thing(true, 'b');
 }
@@ -97,7 +97,7 @@ TEST(snapshot_threads, a_reader_gets_all_of_one_writers_or_none)
     threads_join(&threads);
 }
 
-/* What bodies in flight hold, of all processes together. */
+/* Memory of bodies in flight, of all processes. */
 static el_in_flight_t held;
 
 CASE(held, ZEROED(held));
@@ -115,7 +115,7 @@ TEST(held, no_more_is_taken_than_all_may_hold)
     el_in_flight_add(&held, one, -60);
     ck_assert(el_in_flight_take(&held, NULL, 60, 100));
     ck_assert(!el_in_flight_take(&held, one, UINT64_MAX, UINT64_MAX - 1));
-    /* What is added is not refused. */
+    /* Adding is never refused. */
     el_in_flight_add(&held, one, 100);
     ck_assert(!el_in_flight_take(&held, one, 0, 100));
     el_in_flight_add(&held, one, -100);
@@ -186,7 +186,7 @@ TEST(held_threads, threads_that_meet)
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
 }
 
-/* The growing time in which what failed is not called. */
+/* Pauses after failures. */
 #define FIRST EL_PAUSE_FIRST
 #define BEGIN UINT64_C(100000000)
 
@@ -200,7 +200,7 @@ static void assert_at(uint64_t now, el_pause_state_t wanted, el_pause_ticket_t *
     ck_assert_int_eq(el_pause_at(&pause_, now, of), wanted);
 }
 
-/* A failure of one that called at BEGIN. */
+/* A call at BEGIN fails. */
 static void fail_first(void)
 {
     assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
@@ -219,7 +219,7 @@ TEST(pause, after_a_failure_nobody_calls_until_one_tries)
     assert_at(BEGIN + FIRST, EL_PAUSE_NONE, &other);
 }
 
-/* What a call of before the pause says, late, is no word on the trial. */
+/* A late report of a call from before the pause does not end the trial. */
 TEST(pause, other_calls_of_before_change_nothing)
 {
     fail_first();

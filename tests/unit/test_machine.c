@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* mkdtemp() and nftw() */
+#define _GNU_SOURCE /* for mkdtemp() and nftw() */
 
 #include "host/machine.h"
 #include "suites.h"
@@ -35,7 +35,7 @@ static void tear_down(void)
 
 CASE(machine, .set_up = set_up, .tear_down = tear_down);
 
-/* A file of the fixture, with the folders above it. */
+/* Writes a file below the fixture's root, and makes its folders. */
 static void write_file(const char *name, const char *text)
 {
     char path[512];
@@ -85,16 +85,16 @@ static bool reads(uint64_t now, el_reading_t *reading)
 #define GROUP "sys/fs/cgroup/web/"
 #define STAT "cpu  100 0 0 100 0 0 0 0\n"
 
-/* More of them are in a test against httpd. */
+/* A test against httpd has more machines. */
 static const struct {
     const char *label, *cgroup, *mounts;
     struct {
         const char *name, *text;
-    } files[10], later; /* half a second later one has another text */
+    } files[10], later; /* changed half a second later */
     const char *text;
     double load;
 } machines[] = {
-    /* What the limited group used, with all that is in it. */
+    /* The usage of the limited group, with its children. */
     {"the least limit of nested groups", "0::/pod/web/one\n", MOUNT_V2,
      {{"sys/fs/cgroup/pod/web/one/cpu.max", "60000 100000\n"},
       {"sys/fs/cgroup/pod/web/one/cpu.stat", "usage_usec 7\n"},
@@ -132,7 +132,7 @@ EACH(machine, a_machine_has_its_load, machines)
     ck_assert_double_eq_tol(busy, row->load, 1e-9);
 }
 
-/* CPUs that this process cannot run on are no narrower mask. */
+/* A set of CPUs that this process cannot use does not restrict the mask. */
 TEST(machine, a_cpuset_narrows_the_mask)
 {
     static const char *const none[] = {"1023\n", "nonsense\n"};
@@ -213,7 +213,7 @@ TEST(machine, this_machine_can_be_read)
     }
 }
 
-/* By the path of the running kernel's, in whatever way it was named. */
+/* Decided by the file system of the file, not by its name. */
 TEST(machine, only_files_of_the_kernel_keep_the_clocks_time)
 {
     write_file("proc/stat", STAT);

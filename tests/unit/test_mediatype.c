@@ -55,7 +55,7 @@ EACH(mediatype, a_type_matches_or_not, matches)
     ck_assert_msg(matches_it == row->match, "%s, %s", row->pattern, row->type);
 }
 
-/* The whole list is in a test against httpd. */
+/* A test against httpd has the whole list. */
 TEST(mediatype, some_types_are_listed_by_default)
 {
     static const char *const others[] = {

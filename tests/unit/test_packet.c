@@ -56,7 +56,7 @@ EACH(paddings, the_bounds_are_reached_and_kept, limits)
     }
 }
 
-/* Each of 8 bits in HPACK's code, and a character of a token. */
+/* Each has 8 bits in HPACK's code and is a token character. */
 TEST(paddings, each_character_is_one_byte_in_every_version_of_http)
 {
     static const char characters[] = "XZ&*";
@@ -79,7 +79,7 @@ TEST(paddings, each_character_is_one_byte_in_every_version_of_http)
     }
 }
 
-/* The sum of two dice: of 289 pairs of 0 … 16, one is 0 and one 32, and 17 are 16. */
+/* Two dice: of 289 pairs of 0 … 16, one sums to 0, one to 32, and 17 to 16. */
 TEST(paddings, the_shortest_and_the_longest_are_rare)
 {
     enum { MOST = 32, ROUNDS = 289 * 200 };

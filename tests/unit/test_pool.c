@@ -27,7 +27,7 @@ TEST(pool, the_last_released_is_acquired_first)
     el_pool_release(two);
 }
 
-/* zlib changes its level at no cost. */
+/* The level is not part of zlib's key. */
 TEST(pool, a_context_is_for_its_key_only)
 {
     el_context_t *context = el_pool_acquire(&zlib6), *other;
@@ -51,7 +51,7 @@ TEST(pool, the_limit_holds)
     el_pool_limit(nbytes);
     el_pool_release(context);
     ck_assert_uint_eq(el_pool_nbytes(), nbytes);
-    /* No room beside the first, which was used just now. */
+    /* No room: the first was used just now. */
     el_pool_release(el_pool_acquire(&zlib_small));
     ck_assert_uint_eq(el_pool_nbytes(), nbytes);
     ck_assert_ptr_eq(el_pool_acquire(&zlib6), context);
@@ -85,17 +85,17 @@ TEST(pool, a_single_thread_frees_what_is_above_the_limit)
     el_pool_release(el_pool_acquire(&zlib6));
     el_pool_buffer_release(buffer);
     ck_assert_uint_gt(el_pool_nbytes(), 2 * 100000);
-    /* Both fit, and this one too; */
+    /* Everything fits … */
     buffer = el_pool_buffer_acquire(30000, &room);
     ck_assert_uint_gt(el_pool_nbytes(), 2 * 100000);
     el_pool_buffer_release(buffer);
-    /* with this one it is too much. */
+    /* … until this one. */
     buffer = el_pool_buffer_acquire(600000, &room);
     ck_assert_uint_eq(el_pool_nbytes(), 0);
     el_pool_buffer_release(buffer);
     ck_assert_uint_eq(el_pool_nbytes(), 0);
 
-    /* Threads free nothing that is kept. */
+    /* With several threads nothing is freed. */
     el_pool_share(0, true);
     el_pool_release(el_pool_acquire(&zlib6));
     kept = el_pool_nbytes();
@@ -113,10 +113,10 @@ EACH(pool, a_share_sets_the_largest_whole_body, shares)
     ck_assert_uint_eq(el_pool_whole(), row->whole << 10);
 }
 
-/* A sanitizer keeps freed memory for a while, to check it. */
+/* Sanitizers keep freed memory for a while. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-/* Private memory of this process, in KB; -1: the kernel does not say. */
+/* Private memory of this process, in KB; -1: unknown. */
 static long private_kb(void)
 {
     FILE *file = fopen("/proc/self/smaps_rollup", "r");
@@ -170,7 +170,7 @@ TEST(pool, what_is_idle_for_all_ages_is_freed)
         el_pool_age();
         ck_assert_uint_gt(el_pool_nbytes(), room);
     }
-    /* What is asked for is young again. */
+    /* Use makes it young again. */
     el_pool_buffer_release(el_pool_buffer_acquire(100000, &room));
     el_pool_age();
     ck_assert(el_pool_nbytes() >= room && el_pool_nbytes() < 2 * room);
@@ -202,7 +202,7 @@ CASE(pool_threads, .set_up = encodings_set_up, .tear_down = encodings_tear_down,
 
 #define THREADS 64
 
-static _Atomic unsigned started; /* threads */
+static _Atomic unsigned started; /* started threads */
 
 static void *work(void *unused)
 {
@@ -235,7 +235,7 @@ TEST(pool_threads, many_threads_share_the_pool)
 {
     body_fill(BODY_TEXT, body, NBYTES);
     el_pool_limit(2 << 20);
-    /* Where a sanitizer has its own malloc, the first call initializes glibc's, without a lock. */
+    /* Initializes glibc's malloc, which is not locked, if a sanitizer has its own. */
     el_memory_trim();
     threads_run(THREADS, work, NULL);
     ck_assert_uint_le(el_pool_nbytes(), 2 << 20);
@@ -243,18 +243,18 @@ TEST(pool_threads, many_threads_share_the_pool)
     ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
 
-/* Nothing but the pool: two threads that meet are frequent here, and rare beside an encoder. */
+/* Only the pool: threads collide often here, and rarely beside an encoder. */
 static void *own_buffers(void *unused)
 {
     unsigned owner = started++;
-    time_t end = time(NULL) + 30; /* on a busy machine, before the test's own time is over */
+    time_t end = time(NULL) + 30; /* before the test's timeout on a busy machine */
 
     for (size_t i = 0; i < 2000000 && (i % 1000 || time(NULL) < end); i++) {
         size_t room;
         volatile unsigned *buffer = el_pool_buffer_acquire(100, &room);
 
         *buffer = owner;
-        /* An assertion of libcheck takes longer than the pool. */
+        /* ck_assert() takes longer than the pool. */
         if (*buffer != owner) {
             abort();
         }

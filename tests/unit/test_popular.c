@@ -1,4 +1,4 @@
-/* What comes again: bodies, paths whose bodies do, and encodings that are asked for often. */
+/* Repeated bodies, paths with repeated bodies, and popular encodings. */
 #include "elastic/entry.h"
 #include "suites.h"
 
@@ -6,7 +6,7 @@ static el_doorkeeper_t door;
 
 CASE(bodies, ZEROED(door));
 
-/* Notes bodies by their numbers: how many were known. */
+/* Notes numbered bodies. Returns how many were known. */
 static unsigned note(uint64_t first, uint64_t end, uint32_t most)
 {
     unsigned known = 0;
@@ -37,7 +37,7 @@ TEST(bodies, few_that_are_new_are_taken_for_known)
 
 static const uint32_t memories[] = {1000, EL_DOORKEEPER_MOST};
 
-/* Nearly all are known when the first filter is full, and nearly none when both were. */
+/* Nearly all are known after one filter is full, nearly none after two. */
 EACH(bodies, what_is_long_ago_is_forgotten, memories)
 {
     note(0, 100, *row);
@@ -51,7 +51,7 @@ static el_sketch_t sketch;
 
 CASE(paths, ZEROED(sketch));
 
-/* How many of 1600 bodies are hashed. */
+/* The number of 1600 bodies that are hashed. */
 static unsigned asked(const char *host, const char *path)
 {
     unsigned count = 0;
@@ -62,7 +62,7 @@ static unsigned asked(const char *host, const char *path)
     return count;
 }
 
-/* So many bodies, of which one in `every` was known; 0: none. */
+/* Learns `bodies`, of which one in `every` was known; 0: none. */
 static void learn(const char *host, const char *path, int bodies, int every)
 {
     for (int i = 0; i < bodies; i++) {
@@ -136,7 +136,7 @@ TEST(paths, many_paths_leave_a_busy_one_alone)
     ck_assert_uint_eq(asked("busy", "/page"), 1600);
 }
 
-/* What is asked for often: counted, forgotten, and taken once. */
+/* Popular encodings: counted, forgotten, and taken once. */
 #define LEAST EL_POPULAR_LEAST
 #define HALF EL_POPULAR_HALF
 #define NOW (100000u - 100000u % HALF)
@@ -145,7 +145,7 @@ static el_popular_t hot;
 
 CASE(encodings, ZEROED(hot));
 
-/* The item of a number: names as a keyed hash makes them. */
+/* The item of a number, with a name like a keyed hash. */
 static el_popular_item_t item_of(uint64_t number)
 {
     el_popular_item_t item = {.nbytes = (uint32_t)number, .coding = EL_BR, .level = 11};
@@ -166,7 +166,7 @@ static void ask(uint64_t number, int times, uint32_t now)
     ask_for(item_of(number), times, now);
 }
 
-/* The number of what is taken at `now`; −1: nothing. */
+/* Takes an item at `now`. Returns its number; −1: none. */
 static int64_t take(uint32_t now)
 {
     el_popular_item_t item, expected;
@@ -200,7 +200,7 @@ TEST(encodings, what_is_asked_for_most_is_taken_first_and_once)
     ck_assert(take(NOW) == 2 && take(NOW) == 3 && take(NOW) == 1 && take(NOW) == -1);
 }
 
-/* Of what was asked for at two times, what is taken at a third. */
+/* Requests at two times, and the item taken at a third. */
 static const struct {
     const char *label;
     int times;
@@ -250,7 +250,7 @@ TEST(encodings, what_was_taken_in_vain_is_not_taken_again_until_it_was_forgotten
     }
 }
 
-/* An item of the `number`th name of one set. */
+/* Item `number` of one set. */
 static el_popular_item_t neighbour(uint64_t number)
 {
     uint64_t key = number * EL_POPULAR_SETS + 5;

@@ -19,7 +19,7 @@ static el_position_verdict_t decode(uint64_t now)
     return el_position_decode(bytes, sizeof(bytes), now, &got);
 }
 
-/* The layout is a contract with programs in other languages: byte for byte. */
+/* Programs in other languages rely on the layout. */
 TEST(position, the_layout_is_fixed)
 {
     static const uint8_t expected[EL_POSITION_SIZE] = {

@@ -4,9 +4,9 @@
 #define GOOD EL_PRECOMPRESSED_FAULTS_COUNT
 #define BYTES(text) text, sizeof(text) - 1
 
-/* A gzip member of `tail`, of which only the header and the size at the end are looked at. */
+/* A gzip member. Only its header and the size at its end are read. */
 #define GZIP(size) "\x1f\x8b\x08\0\0\0\0\0\0\3data" "crc!" size
-/* Zstandard: the magic and a frame's header; one block, the last one, of 4 bytes. */
+/* zstd: magic number and frame header; one last block of 4 bytes. */
 #define ZSTD(header) "\x28\xb5\x2f\xfd" header
 #define BLOCK "\x21\0\0" "data"
 #define SKIPPED "\x5a\x2a\x4d\x18\3\0\0\0abc"
@@ -106,7 +106,7 @@ EACH(precompressed, a_file_is_judged_by_what_its_format_says, files)
     int at = (int)(row - files);
 
     row_eq(judge(row->bytes, row->nbytes, row->nbytes, at), row->fault);
-    /* Nothing is held against a good one that is longer than what is at hand. */
+    /* A good file stays good if only its beginning was read. */
     for (size_t nbytes = 0; row->fault == GOOD && nbytes < row->nbytes; nbytes++) {
         bool begun = nbytes >= (row->coding == EL_GZIP ? 20 : row->coding == EL_BR ? 1 : 0);
 

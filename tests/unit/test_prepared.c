@@ -1,4 +1,4 @@
-/* Which prepared dictionaries are kept, for how long and for whom. */
+/* Prepared dictionaries: what is kept, how long, and for which requests. */
 #include "encodings.h"
 
 CASE(prepared, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 240);
@@ -10,7 +10,7 @@ static el_dictionary_t *find(const el_engine_t *engine, unsigned number)
     return el_dictionary_find(engine->coding, engine->level_min, hash_of(number));
 }
 
-/* Several users of one are gone. */
+/* Ends the use of several bodies. */
 static void release(el_dictionary_t *dictionary, int users)
 {
     while (users-- > 0) {
@@ -29,7 +29,7 @@ EACH_DIFFERENCE(prepared, what_was_prepared_is_found)
     ck_assert_ptr_null(find(engine, 2));
     ck_assert_ptr_null(el_dictionary_find(engine->coding == EL_DCB ? EL_DCZ : EL_DCB,
                                           engine->level_min, hash_of(1)));
-    /* What another thread has prepared meanwhile serves this one, too. */
+    /* Another thread prepared it meanwhile: both share it. */
     ck_assert_ptr_eq(prepare(engine, PAGE, 1), first);
     el_dictionary_drain();
     ck_assert_ptr_eq(find(engine, 1), first);
@@ -38,8 +38,8 @@ EACH_DIFFERENCE(prepared, what_was_prepared_is_found)
 }
 
 /*
- * Where a level has tables of its own, one for another serves until it is asked for often enough,
- * and where there is no room. brotli prepares one for all.
+ * If levels have tables of their own, a dictionary for another level serves a few times, and if
+ * there is no room. brotli has one for all levels.
  */
 EACH_DIFFERENCE(prepared, a_dictionary_is_prepared_for_a_level)
 {
@@ -66,7 +66,7 @@ EACH_DIFFERENCE(prepared, a_dictionary_is_prepared_for_a_level)
     release(first, 3);
     release(other, 2);
 
-    /* One that is too large at its level has the lowest. */
+    /* Too large at its level: prepared for the lowest. */
     el_dictionary_limit(PAGE * 3);
     el_dictionary_drain();
     other = try_prepare(engine, 9, PAGE, 1);
@@ -81,7 +81,7 @@ EACH(prepared, other_codings_have_no_dictionary, others)
         el_dictionary_prepare(*row, 1, &(el_dictionary_bytes_t){raw, 1, hash_of(1)}));
 }
 
-/* Three fit; the fourth drives out what was asked for longest ago, and is used by no body. */
+/* Three fit. The fourth evicts the one that is unused for longest. */
 EACH_DIFFERENCE(prepared, the_longest_unused_goes_first)
 {
     el_dictionary_t *used = prepare(engine, PAGE, 1);
@@ -98,7 +98,7 @@ EACH_DIFFERENCE(prepared, the_longest_unused_goes_first)
     el_dictionary_release(used);
     el_dictionary_release(find(engine, 2));
 
-    /* Where all are in use, there is no room, and they stay. */
+    /* If all are in use, there is no room, and they stay. */
     el_dictionary_limit(each * 3 / 2);
     ck_assert_ptr_null(try_prepare(engine, engine->level_min, PAGE, 5));
     ck_assert_ptr_eq(find(engine, 1), used);
@@ -106,13 +106,13 @@ EACH_DIFFERENCE(prepared, the_longest_unused_goes_first)
     el_dictionary_release(prepare(engine, PAGE, 5));
     ck_assert_ptr_null(find(engine, 1));
 
-    /* What never fits drives nothing out. */
+    /* A dictionary that never fits evicts nothing. */
     ck_assert_ptr_null(try_prepare(engine, engine->level_min, MOST, 6));
     el_dictionary_release(find(engine, 5));
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
 }
 
-/* Nor does what would fit only in place of one that is in use. What one takes is estimated. */
+/* Nor does one that would need the place of a used one. Sizes are estimated beforehand. */
 EACH_DIFFERENCE(prepared, where_there_can_be_no_room_nothing_is_driven_out)
 {
     el_dictionary_t *used = prepare(engine, MOST / 2, 1), *idle;
@@ -144,7 +144,7 @@ static void *use(void *hash)
     return NULL;
 }
 
-/* With room for one or two, so that they drive each other's out. */
+/* With room for one or two, so that threads evict each other's. */
 TEST(prepared, threads_share_what_is_kept)
 {
     uint8_t hashes[THREADS][EL_DICTIONARY_HASH];

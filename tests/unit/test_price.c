@@ -58,11 +58,11 @@ static const struct {
     {"time", 1600},
     {"time 20Mbit/s", 400},
     {"time auto 1Mbit/s 2Mbit/s", 4000},
-    /* A GB for 0.09 is 9e-11 a byte; a core's hour for 0.045 is 1.25e-14 a nanosecond. */
+    /* 0.09 for a GB is 9e-11 a byte; 0.045 for a core hour is 1.25e-14 a nanosecond. */
     {"cost 0.045/h 0.09/GB", 7200},
     {"cost 45/h 0.09/GB", 7.2},
     {"cost 1/h 0/GB", 0},
-    /* As much as any setup may cost, and not more. */
+    /* At the upper bound. */
     {"cost 0/h 0.09/GB", 2e5},
     {"cost 0.0001/h 10/GB", 2e5},
     {"time 1bit/s", 2e5},
@@ -95,7 +95,7 @@ EACH(goals, a_connections_rate_counts_within_bounds, rates)
 
 CASE(delays_and_prices);
 
-/* The mean time in M/M/c for a service time of `s`, by Erlang's C as a sum. */
+/* The mean time in M/M/c for a service time `s`, with Erlang's C as a sum. */
 static double time_in_queue(double s, double rate, unsigned cpus)
 {
     double a = s * rate, term = 1, sum = 1, full;
@@ -121,7 +121,7 @@ EACH(delays_and_prices, the_delay_is_the_slope_of_the_formula_as_it_is_printed, 
     }
 }
 
-/* Parts of a CPU count, and where their number is not known it is one. */
+/* Fractions of CPUs count; an unknown number is one. */
 TEST(delays_and_prices, a_full_machine_has_a_delay_as_well)
 {
     ck_assert_double_eq_tol(el_price_delay(0.5, 0.5), 4, 0.01);
@@ -133,7 +133,7 @@ TEST(delays_and_prices, a_full_machine_has_a_delay_as_well)
     ck_assert_double_eq(el_price_delay(-1, 1), 1);
 }
 
-/* The delay at the end of a step: as at the end of the one before, or between these. */
+/* The delay at the end of a step: that of the step before, or within bounds. */
 #define SAME -1, 0
 #define ABOVE(least) least, INFINITY
 #define BELOW(most) 0, most
@@ -141,8 +141,8 @@ TEST(delays_and_prices, a_full_machine_has_a_delay_as_well)
 
 static const struct {
     const char *label;
-    double low, high; /* of two minutes before, in turn; 0: nothing was before */
-    double seconds;   /* of a sample */
+    double low, high; /* alternating for two minutes before; 0: no samples before */
+    double seconds;   /* between samples */
     struct {
         unsigned count;
         double load, least, most;
@@ -184,7 +184,7 @@ EACH(delays_and_prices, loads_have_their_course, courses)
     }
 }
 
-/* A number of -1 … 1, the same in each run. */
+/* A pseudo-random number of -1 … 1, the same in each run. */
 static double noise(uint32_t *state)
 {
     *state = *state * 1664525 + 1013904223;
@@ -198,7 +198,7 @@ TEST(delays_and_prices, noise_changes_the_delay_seldom)
     double last = el_price_follow(&price, 0.6, 1, 0.5);
     unsigned changes = 0;
 
-    /* Ten minutes with a standard deviation of eight points. */
+    /* Ten minutes, with a standard deviation of eight points. */
     for (unsigned n = 0; n < 1200; n++) {
         double load = 0.6 + 0.08 * sqrt(3) * noise(&state);
         double delay = el_price_follow(&price, load, 1, 0.5);
@@ -263,7 +263,7 @@ static el_control_state_t next(el_control_config_t config, el_control_state_t st
     return el_control_next(&config, &observed, &memory, state);
 }
 
-/* Whatever moves the position otherwise; off there is none. */
+/* In every mode but `off`. */
 EACH(delays_and_prices, a_goal_sets_a_price, prices)
 {
     el_control_config_t config = {EL_CONTROL_STEP, 0.5, 0.8, 2.0, TOP, *row->goal};

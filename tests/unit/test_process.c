@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* µs that are longer than anything here takes. */
+/* µs; longer than anything here takes. */
 #define LONG 60000000
 
 static el_lock_t *lock;
@@ -25,7 +25,7 @@ static void set_up_lock(void)
 
 CASE(locks, .set_up = set_up_lock);
 
-/* Whether it is taken, and that its holder `died` before. */
+/* True if the lock is taken and reports whether its holder died. */
 static bool takes(uint64_t usec, bool died)
 {
     bool holder_died = !died, taken = el_lock_take(lock, usec, &holder_died);
@@ -59,7 +59,7 @@ TEST(locks, a_process_that_holds_it_is_waited_for_within_the_limit)
     ck_assert(waitpid(child, NULL, 0) == child);
 }
 
-/* Of robust mutexes. */
+/* Emulators lack robust mutexes. */
 CASE(locks_native, .set_up = set_up_lock, .native = true);
 
 TEST(locks_native, it_outlives_who_dies_with_it)
@@ -96,9 +96,9 @@ TEST(locks_threads, one_thread_at_a_time_has_it)
     ck_assert_int_eq(counted, 4 * 5000);
 }
 
-/* The thread that has the CPU only while nobody else wants it. */
+/* The idle thread. */
 
-/* CPU nanoseconds of a run. */
+/* CPU time of a run in ns. */
 #define WORK 100000
 
 static sem_t ran;
@@ -129,7 +129,7 @@ static void wake(int calls)
         el_idle_thread_wake();
     }
     for (int i = 0; i < calls; i++) {
-        /* It may have to wait for as long as others want the CPU: libcheck ends it. */
+        /* May wait as long as other processes use the CPU; libcheck ends it. */
         while (sem_wait(&ran) != 0) {
         }
     }
@@ -138,7 +138,7 @@ static void wake(int calls)
 
 CASE(idling, .threads = true);
 
-/* All of it in one test: the thread stays for as long as the process, which tests may share. */
+/* One test: the thread lives as long as the process, which tests may share. */
 TEST(idling, it_runs_once_for_each_call_in_a_class_of_its_own)
 {
     sem_init(&ran, 0, 0);

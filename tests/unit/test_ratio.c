@@ -14,7 +14,7 @@ static void update(int times, uint32_t key, uint64_t out, uint32_t now)
     }
 }
 
-/* Of a body or more, at 1000 s. */
+/* The mean at 1000 s, of at least one body. */
 static uint32_t mean(uint32_t key)
 {
     return el_ratio_mean(&ratios, key, 1, 1000);
@@ -40,7 +40,7 @@ TEST(ratio, a_key_does_not_change_another)
     ck_assert(mean(7) == 10000 && mean(same_place) == 2000);
 }
 
-/* What comes after 64 bodies. */
+/* Measurements after 64 bodies. */
 static const struct {
     const char *label;
     uint64_t before;
@@ -65,12 +65,12 @@ TEST(ratio, old_measurements_do_not_count)
     update(64, 7, 10000, 1000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 8, 1000 + HOUR / 2), 10000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 8, 1000 + HOUR), 0);
-    /* What it was then still counts a little: half of the bodies are enough. */
+    /* Some weight is left, so half of the bodies suffice. */
     update(4, 7, 10000, 1000 + HOUR);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 8, 1000 + HOUR), 10000);
     update(1, 8, 10000, 1000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 8, 1, 1000 + HOUR), 0);
-    /* Another caller's clock may be behind. */
+    /* Another process's clock may be behind. */
     update(64, 9, 10000, 1600);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 9, 8, 1600 - 3 * 16), 10000);
 }

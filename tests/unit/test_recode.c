@@ -1,11 +1,11 @@
-/* Encoded bodies that are encoded anew. */
+/* Encoding encoded bodies again. */
 #include "encodings.h"
 
 CASE(recode, .set_up = encodings_set_up, .tear_down = encodings_tear_down);
 
 #define LENGTH 50000
 
-/* Text in `coding` at a low level. */
+/* Encodes text in `coding` at a low level. */
 static el_encoded_t encode(el_coding_t coding, size_t length)
 {
     el_setup_t low = {.level = 1, .size_hint = length};

@@ -1,4 +1,4 @@
-/* What the kernel's answer says of a connection, however long it is. */
+/* The kernel's TCP numbers, in structures of any length. */
 #include "host/machine.h"
 #include "suites.h"
 
@@ -41,7 +41,7 @@ EACH(tcp_info, an_answer_is_read_as_far_as_it_goes, answers)
 }
 #endif
 
-/* Sockets that are no TCP, or have no peer yet. */
+/* Sockets without TCP or without a peer. */
 TEST(tcp_info, what_is_no_connection_has_no_rate)
 {
     int ends[2], others[] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_DGRAM, 0), -1};

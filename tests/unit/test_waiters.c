@@ -1,4 +1,4 @@
-/* Many threads that want one encoding. Times are those that are given: none is waited for. */
+/* Threads that wait for one encoding. Times are arguments; no test waits for them. */
 #include "httpd/cache/local.h"
 #include "suites.h"
 
@@ -6,12 +6,12 @@
 
 #define THREADS 32
 
-/* µs that do not pass, that have, and none at all. */
+/* µs: a limit that is never reached, one that passes at once, and none. */
 static const uint64_t never = UINT64_C(3600000000), at_once = 1, none;
 
 static const el_name_t name = {.kind = EL_NAME_BODY, .coding = EL_GZIP};
 
-/* What the threads of a crowd have come to. */
+/* Results of the threads. */
 static _Atomic int encoding, passed, busy, may_end;
 
 static void set_up(void)
@@ -19,7 +19,7 @@ static void set_up(void)
     encoding = passed = busy = may_end = 0;
 }
 
-/* One of a crowd; who is to encode does so until it may end. */
+/* A thread. If it is to encode, it does so until `may_end`. */
 static void *ask(void *usec)
 {
     el_waiters_t waiters = {.encodes = false};
@@ -59,7 +59,7 @@ static el_waiters_t enter_first(void)
 
 CASE(waiters, .set_up = set_up, .timeout = 300, .threads = true);
 
-/* A crowd of whom all wait for what `first` encodes but those, one at most, who encode it, too. */
+/* Starts threads, which all wait for `first`, except for `encode` (0 or 1) that encode, too. */
 static threads_t start(const el_waiters_t *first, const uint64_t *usec, int encode)
 {
     threads_t threads = threads_start(THREADS, ask, usec, 0);
@@ -84,7 +84,7 @@ TEST(waiters, all_others_wait_for_the_first)
     ck_assert_int_eq(passed, THREADS);
 }
 
-/* Either may be done first. */
+/* Either of the two may end first. */
 static const bool second_is_first[] = {false, true};
 EACH(waiters, one_alone_encodes_it_too_where_the_first_takes_long, second_is_first)
 {
@@ -107,7 +107,7 @@ TEST(waiters, nobody_waits_where_there_is_something_to_send)
 
     ask((void *)&none);
     ck_assert_int_eq(busy, 1);
-    /* Who comes afterwards is the first again. */
+    /* The next thread is the first again. */
     ck_assert(!el_waiters_leave(&first, true) && !first.encodes);
     first = enter_first();
     el_waiters_leave(&first, false);
@@ -142,7 +142,7 @@ TEST(waiters, nobody_waits_twice_for_what_cannot_be_handed_over)
     wait_until(&encoding, THREADS);
     may_end = 1;
     threads_join(&threads);
-    /* Nor does anybody who comes later; of other bodies that is not known. */
+    /* Nor does a later one; other bodies are not affected. */
     ck_assert_int_eq(el_waiters_enter(&later, &name, never), EL_WAITERS_ENCODE);
     ck_assert_int_eq(el_waiters_enter(&other, &another, never), EL_WAITERS_ENCODE);
     ck_assert(!later.encodes && other.encodes);

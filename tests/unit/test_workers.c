@@ -5,12 +5,12 @@
 #include <semaphore.h>
 #include <signal.h>
 
-/* µs; whoever waits so long has found a fault. */
+/* µs; waiting this long is a fault. */
 #define LONG UINT64_C(60000000)
 
 /*
- * The threads of a test, and what it counts. They never end, and discard a task when they may:
- * where tests share a process, one must not meet those of another.
+ * A test's threads and counters. They are never freed: threads live on and may discard a task
+ * later, so tests in one process must not share them.
  */
 typedef struct {
     el_workers_t workers;
@@ -20,7 +20,7 @@ typedef struct {
 
 static crew_t *crew;
 
-/* A task that runs when `go` is posted. */
+/* A task that runs once `go` is posted. */
 typedef struct {
     el_task_t task;
     crew_t *crew;
@@ -92,7 +92,7 @@ static unsigned waiting(void)
     return number;
 }
 
-/* What one thread is in, until `go` is posted: a task that nobody waits for. */
+/* Keeps one thread busy until `go` is posted, with a task that is not waited for. */
 static void occupy(void)
 {
     ck_assert(post(job_that(&crew->go)));
@@ -100,10 +100,7 @@ static void occupy(void)
     }
 }
 
-/*
- * The same of a call, for which nobody waits any more. Where the thread was not even there in time,
- * it is made again, with more of it.
- */
+/* The same with a late call. Tries again with more time if the thread had not begun it. */
 static void hang(void)
 {
     int tries = 0;
@@ -116,7 +113,7 @@ static void hang(void)
 
 CASE(workers);
 
-/* A call that brings its result, as the `number`th task. */
+/* Makes a call that is done in time, as task `number`. */
 static void call_done(int number)
 {
     job_t *job = job_that(NULL);
@@ -127,7 +124,7 @@ static void call_done(int number)
     free(job);
 }
 
-/* Lets one waiting task go on, and waits until so many were discarded. */
+/* Lets one task go on, and waits until `discarded` tasks were discarded. */
 static void let_go(int discarded)
 {
     sem_post(&crew->go);
@@ -137,7 +134,7 @@ static void let_go(int discarded)
     ck_assert_int_eq(crew->discarded, discarded);
 }
 
-/* A second one, for which no thread is free, is never made. */
+/* A second call finds no free thread, and is never run. */
 TEST(workers, a_call_that_hangs_is_left_to_its_thread)
 {
     start(1);

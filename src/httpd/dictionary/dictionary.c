@@ -21,26 +21,26 @@
 
 EL_USE_LOG;
 
-/* Hexadecimal digits of the hash in the URL of a file. */
+/* Hexadecimal digits of the hash in a file's URL. */
 #define URL_DIGITS 32
 
-/* Seconds between two lines of one process. */
+/* Seconds between two warnings of a process. */
 #define QUIET 60
 
-/* Set with the configuration, and the same for all threads of a child. */
+/* Set with the configuration, then constant in all threads of a child. */
 static el_folder_t folder = {.fd = -1};
 static const char *folder_path;
-static bool any_file; /* of ElasticDictionaryFile was read */
+static bool any_file; /* a file of ElasticDictionaryFile was read */
 
 /* --- the files of ElasticDictionaryFile */
 
 /*
- * Reads a regular file whole. NULL if it cannot be read, as errno says; EFBIG: it is no regular
- * file, empty or too large.
+ * Reads a regular file whole. NULL on failure, with errno set; EFBIG: it is not a regular file,
+ * empty or too large.
  */
 static char *dictionary_read(const char *path, size_t *nbytes, apr_pool_t *pool)
 {
-    /* O_NONBLOCK: nobody waits for a pipe of that name. */
+    /* O_NONBLOCK: do not wait for a pipe. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     char *bytes = NULL;
     struct stat info;
@@ -65,8 +65,8 @@ static char *dictionary_read(const char *path, size_t *nbytes, apr_pool_t *pool)
 }
 
 /*
- * What lies beside the file in br takes fewer bytes than what is compressed for each response. Only
- * what decodes to the file's bytes counts.
+ * Reads the file's .br if there is one: it is smaller than compressing for each response. It must
+ * decode to the file's bytes.
  */
 static void dictionary_load_small(server_rec *server, el_dictionary_file_t *file,
                                   apr_pool_t *pconf)
@@ -77,7 +77,7 @@ static void dictionary_load_small(server_rec *server, el_dictionary_file_t *file
     const el_decoder_t *decoder = el_decoder_for(EL_BR);
     el_account_t account = {0};
     el_decoding_t *decoding = small && decoder ? decoder->open(&account) : NULL;
-    /* With room for one more: it shows where the content goes on. */
+    /* One byte more shows if the decoded body is longer. */
     uint8_t *bytes = malloc(file->nbytes + 1);
     el_span_t span = {(const uint8_t *)small, file->small_nbytes, bytes, file->nbytes + 1};
 
@@ -108,14 +108,14 @@ static void dictionary_load(server_rec *server, el_dictionary_file_t *file, apr_
     }
     el_folder_name(file->hash, name);
     file->url = apr_pstrcat(pconf, EL_SITE_FOLDER, apr_pstrndup(pconf, name, URL_DIGITS), NULL);
-    /* Types that no browser shows as markup; and ElasticTypes has no bytes of unknown meaning. */
+    /* Browsers show neither as markup. ElasticTypes does not list application/octet-stream. */
     file->type = memchr(bytes, '\0', file->nbytes) ? "application/octet-stream" : "text/plain";
     file->bytes = bytes;
     dictionary_load_small(server, file, pconf);
     any_file = true;
 }
 
-/* The beginning of the port, with its colon; otherwise the end. */
+/* The port with its colon, or the end of `host`. */
 static const char *dictionary_port(const char *host)
 {
     const char *colon = strrchr(host, ':');
@@ -143,8 +143,8 @@ bool el_site_file_is_for(const el_dictionary_file_t *file, const char *origin)
 }
 
 /*
- * The server's file of this SHA-256 that is for that origin; NULL: none. Without an origin, a file
- * of any server for any origin.
+ * The server's file with this SHA-256 for `origin`; NULL: none. Without an origin: a file of any
+ * server for any origin.
  */
 static const el_dictionary_file_t *dictionary_file_of(const server_rec *server, const char *origin,
                                                       const uint8_t hash[EL_DICTIONARY_HASH])
@@ -165,7 +165,7 @@ static const el_dictionary_file_t *dictionary_file_of(const server_rec *server, 
     return NULL;
 }
 
-/* --- the life of both */
+/* --- configuration and folder */
 
 static apr_status_t dictionary_forget(void *unused)
 {
@@ -192,7 +192,7 @@ void el_dictionaries_check(server_rec *main_server, apr_pool_t *pconf)
         for (int i = 0; files && i < files->nelts; i++) {
             el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, el_dictionary_file_t *);
 
-            /* Virtual hosts have those of the main server as well. */
+            /* Virtual hosts inherit the main server's files: load each file once. */
             if (!file->tried) {
                 file->tried = true;
                 dictionary_load(server, file, pconf);
@@ -242,7 +242,7 @@ size_t el_dictionaries_most(void)
 
 bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes)
 {
-    /* Seconds of el_clock_sec() from which on this process may log a fault again. */
+    /* el_clock_sec() at which this process may log a fault again. */
     static atomic_uint_least64_t quiet_until;
     uint8_t hash[EL_DICTIONARY_HASH];
     uint64_t now, until;
@@ -276,8 +276,8 @@ el_dictionary_reason_t el_dictionaries_find(const server_rec *server,
 
     if (file) {
         /*
-         * It is for each origin of its hosts, for as long as it is configured. A browser may have
-         * it from a cache that asked this server once.
+         * Valid for each origin of its hosts for as long as it is configured: a browser may have it
+         * from a shared cache that asked this server only once.
          */
         memset(entry, 0, sizeof(*entry));
         apr_cpystrn(entry->origin, request->origin, sizeof(entry->origin));
@@ -288,7 +288,7 @@ el_dictionary_reason_t el_dictionaries_find(const server_rec *server,
         reason = el_dictionary_entry_fits(entry, request);
     }
     if (reason != EL_DICTIONARY_USED && folder.fd >= 0) {
-        /* The same content may have been given out by another rule. */
+        /* Another rule may have given out the same content. */
         kept = el_folder_find(&folder, hash, request, entry);
         reason = kept == EL_DICTIONARY_UNKNOWN ? reason : kept;
     }

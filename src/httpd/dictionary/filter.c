@@ -15,30 +15,27 @@
 #include "http_ssl.h"
 #include "util_filter.h"
 
-/*
- * Bytes of Use-As-Dictionary: each character of a value may be escaped; names of members, quotes
- * and separators are added.
- */
+/* Room for Use-As-Dictionary: values with all characters escaped, keys and separators. */
 #define FIELD_ROOM (2 * (EL_MATCH_ROOM + EL_DEST_ROOM + EL_ID_ROOM) + 256)
 
 /*
- * Browsers use a file of ElasticDictionaryFile for a month, so who comes once a month still has it.
- * Its URL never has another content.
+ * Browsers keep a file of ElasticDictionaryFile for a month, for visitors who come once a month.
+ * The content of its URL never changes.
  */
 #define FILE_LIFETIME 2592000
 #define FILE_CACHED "max-age=2592000, immutable"
 
-/* A response that is given out as a dictionary. */
+/* A response that becomes a dictionary. */
 typedef struct {
     el_dictionary_entry_t entry;
     bool length_known;
-    uint64_t length; /* bytes of the body, as announced */
+    uint64_t length; /* bytes of the body by its header */
     el_copy_t *copy;
 } making_t;
 
 static ap_filter_rec_t *record;
 
-/* --- what both say of a dictionary */
+/* --- common to responses and files */
 
 EL_RARE static const el_dictionary_file_t *filter_find_file(request_rec *r)
 {
@@ -50,7 +47,7 @@ EL_RARE static const el_dictionary_file_t *filter_find_file(request_rec *r)
         return NULL;
     }
     origin = el_response_origin(el_response_of(r));
-    /* As for links, the last one counts: two may have the same content. */
+    /* The last one counts, as for links: two files may have the same content. */
     for (int i = files->nelts - 1; origin && i >= 0; i--) {
         const el_dictionary_file_t *file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
 
@@ -62,9 +59,9 @@ EL_RARE static const el_dictionary_file_t *filter_find_file(request_rec *r)
 }
 
 /*
- * The file of ElasticDictionaryFile that the request is for; NULL: none. Only for origins of which
- * browsers use dictionaries: not by http, and not under other names of the machine. Each request
- * asks four times.
+ * The file of ElasticDictionaryFile that is requested; NULL: none. Only for origins whose
+ * dictionaries browsers use (el_dictionary_origin_secure()). Called several times for each request,
+ * so the usual case is inline.
  */
 static inline const el_dictionary_file_t *filter_file(request_rec *r)
 {
@@ -72,8 +69,8 @@ static inline const el_dictionary_file_t *filter_file(request_rec *r)
 }
 
 /*
- * False if a text is too long, or the lifetime, in seconds, is 0. A browser may use a dictionary
- * for longer than its lifetime: after a 304 it begins to count anew.
+ * Fills in an entry. False if a text is too long, or the lifetime, in seconds, is 0. Doubles the
+ * lifetime, because browsers start it anew after a 304.
  */
 static bool filter_describe(request_rec *r, const el_dictionary_rule_t *rule, uint64_t lifetime,
                             el_dictionary_entry_t *entry)
@@ -118,7 +115,10 @@ static void filter_keep(const el_dictionary_entry_t *entry, const char *bytes, s
 
 /* --- the Link of documents (RFC 9842 §3) */
 
-/* To a document, links to the last ElasticDictionaryFile here for the origin, and to the URL. */
+/*
+ * Adds Link fields to a document: to the last ElasticDictionaryFile here for the origin, and to the
+ * URL of ElasticDictionaryLink.
+ */
 static void filter_add_links(request_rec *r)
 {
     static const char link[] = ">; rel=\"compression-dictionary\"";
@@ -128,7 +128,7 @@ static void filter_add_links(request_rec *r)
     uint8_t hash[EL_DICTIONARY_HASH];
 
     for (int i = files ? files->nelts - 1 : -1; i >= 0; i--) {
-        /* NULL: `Off` ends those of before. */
+        /* NULL marks `Off`: earlier files do not apply. */
         file = APR_ARRAY_IDX(files, i, const el_dictionary_file_t *);
         if (!file || el_site_file_is_for(file, el_response_origin(el_response_of(r)))) {
             break;
@@ -139,7 +139,7 @@ static void filter_add_links(request_rec *r)
         apr_table_addn(r->headers_out, "Link", apr_pstrcat(r->pool, "<", url, link, NULL));
     }
     /*
-     * A client that has the file is spared the 90 bytes, but only if the response varies by the
+     * Saves 90 bytes for clients that have the file, but only if the response varies by the
      * client's dictionaries anyway.
      */
     if (file && el_available_ahead(el_response_of(r))->possible) {
@@ -174,8 +174,8 @@ static bool filter_is_document(const request_rec *r)
 /* --- a response that becomes a dictionary */
 
 /*
- * Seconds for which a private cache uses the response; 0: it may not, or no field says. Expires
- * counts from Date, which httpd has not set yet (RFC 9111 §4.2.1).
+ * Seconds for which a private cache may use the response; 0: it may not, or no field tells. Expires
+ * is compared with the time of the request: httpd has not set Date yet (RFC 9111 §4.2.1).
  */
 static uint64_t filter_lifetime(const request_rec *r, el_cache_control_t control)
 {
@@ -193,7 +193,7 @@ static uint64_t filter_lifetime(const request_rec *r, el_cache_control_t control
     return expires > r->request_time ? (uint64_t)apr_time_sec(expires - r->request_time) : 0;
 }
 
-/* True if nothing that the client has sent, or is, may have a part in the body. */
+/* True if the body does not depend on who the client is. */
 static bool filter_is_for_anyone(request_rec *r, el_cache_control_t control)
 {
     if (r->user || el_response_sent_authorization(r) || control.only_mine
@@ -201,7 +201,7 @@ static bool filter_is_for_anyone(request_rec *r, el_cache_control_t control)
         || el_fields_varies(r, "Authorization") || el_fields_varies(r, "*")) {
         return false;
     }
-    /* Without SSLUserName a certificate makes no user, but scripts may tell people apart by it. */
+    /* Without SSLUserName a certificate sets no user, but scripts may use it to identify people. */
     if (ap_ssl_conn_is_ssl(r->connection)) {
         const char *verified =
             ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_CLIENT_VERIFY");
@@ -212,8 +212,8 @@ static bool filter_is_for_anyone(request_rec *r, el_cache_control_t control)
 }
 
 /*
- * The browser's dictionary of a precompressed file is the decoded one: the file beside it. If that
- * differs, the browser asks with a hash that is not known here.
+ * The browser's dictionary is the decoded body, which is the original file. If that differs from
+ * the precompressed one, the browser names a hash that is unknown here.
  */
 static void filter_copy_file(request_rec *r, el_copy_t *copy)
 {
@@ -231,9 +231,9 @@ static void filter_copy_file(request_rec *r, el_copy_t *copy)
 }
 
 /*
- * NULL if the response does not become a dictionary. Only its header decides, because the field
- * goes out before the body is there. If the body is not kept in the end, the client has a hash that
- * nobody knows, and gets other codings.
+ * Decides whether the response becomes a dictionary; NULL if not. Only the header counts, because
+ * the field is sent before the body is known. If the body is not stored in the end, the client
+ * names an unknown hash and gets other codings.
  */
 static making_t *filter_begin(request_rec *r)
 {
@@ -253,7 +253,7 @@ static making_t *filter_begin(request_rec *r)
     control = el_fields_cache_control(r);
     if (!rule || most == 0 || filter_file(r) || r->status != HTTP_OK || r->method_number != M_GET
         || r->header_only || el_response_has_range(r)
-        /* Our handler claims the response of a precompressed file before the filters. */
+        /* Our handler claims a precompressed file's response before the filters run. */
         || (fields.encoded && !(response->claimed && r->finfo.filetype == APR_REG))
         || !filter_is_for_anyone(r, control)) {
         return NULL;
@@ -273,7 +273,7 @@ static making_t *filter_begin(request_rec *r)
     return making;
 }
 
-/* Keeps the body, if all of it was copied, and leaves the chain. NULL: nothing was copied. */
+/* Stores the body if it was copied whole, and leaves the chain. `making` may be NULL. */
 static void filter_end(ap_filter_t *f, making_t *making)
 {
     const char *bytes;
@@ -305,12 +305,12 @@ static apr_status_t filter_dictionary(ap_filter_t *f, apr_bucket_brigade *bb)
         el_copy_take(making->copy, bb);
     }
     if (!making || el_copy_state(making->copy) != EL_COPY_BEGUN) {
-        /* It is kept before its end goes out: the client may name it at once. */
+        /* Store it before the end is sent: the client may name it at once. */
         filter_end(f, making);
         return ap_pass_brigade(f->next, bb);
     }
     rv = ap_pass_brigade(f->next, bb);
-    /* The copy may have ended as filters behind read the output of a script. */
+    /* A later filter may have read the rest of the body, and so ended the copy. */
     if (el_copy_state(making->copy) != EL_COPY_BEGUN) {
         filter_end(f, making);
     }
@@ -322,7 +322,7 @@ void el_dictionary_filter_insert(request_rec *r)
     if (!el_dictionaries_are_open()) {
         return;
     }
-    /* It is there already after an internal redirect. */
+    /* Present already after an internal redirect. */
     for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
         if (f->frec == record) {
             return;
@@ -333,7 +333,7 @@ void el_dictionary_filter_insert(request_rec *r)
 
 void el_dictionary_filter_register(void)
 {
-    /* As late as ELASTIC, so that fields that mod_headers sets are there. */
+    /* As late as ELASTIC, so that it sees the fields set by mod_headers. */
     record = ap_register_output_filter(EL_FILTER_DICTIONARY, filter_dictionary, NULL,
                                        AP_FTYPE_CONTENT_SET);
 }
@@ -345,7 +345,7 @@ int el_dictionary_translate(request_rec *r)
     if (!filter_file(r)) {
         return DECLINED;
     }
-    /* Not the name of the file: the configuration of files has no part in it. */
+    /* Not the file's path: <Directory> and <Files> do not apply. */
     r->filename = apr_pstrdup(r->pool, r->uri);
     return OK;
 }
@@ -358,10 +358,10 @@ int el_dictionary_map(request_rec *r)
     if (!filter_file(r)) {
         return DECLINED;
     }
-    /* Neither a folder nor missing: FallbackResource and MultiViews look for those. */
+    /* Neither a directory nor missing: FallbackResource and MultiViews look for those. */
     r->finfo.filetype = APR_UNKFILE;
     r->handler = EL_FILTER_DICTIONARY;
-    /* It is compressed even if `Elastic On` is in force for folders only. */
+    /* Compress it even if `Elastic On` only applies to directories. */
     own = ap_create_per_dir_config(r->pool);
     dir = el_dir_create(r->pool, NULL);
     el_value_set(&dir->values, EL_DIR_ENABLED, true);
@@ -371,8 +371,8 @@ int el_dictionary_map(request_rec *r)
 }
 
 /*
- * Makes the response the file in br that lies beside, if there is one and the client takes it. A
- * difference from the dictionary before, or a slice, is made of the file itself.
+ * Sends the file's .br in its place if there is one and the client prefers br. Ranges, and
+ * differences from an earlier dictionary, need the file itself.
  */
 static bool filter_send_small(request_rec *r, const el_dictionary_file_t *file)
 {
@@ -416,7 +416,7 @@ int el_dictionary_handler(request_rec *r)
     ap_set_content_length(r, (apr_off_t)file->nbytes);
     apr_table_setn(r->headers_out, "ETag",
                    apr_psprintf(r->pool, "\"%s\"", file->url + strlen(EL_SITE_FOLDER)));
-    /* If only users may read pages, a shared cache must not have it. */
+    /* If pages need a user, shared caches must not store it. */
     apr_table_setn(r->headers_out, "Cache-Control",
                    r->user || el_response_sent_authorization(r) ? "private, " FILE_CACHED
                                                                 : "public, " FILE_CACHED);
@@ -433,7 +433,7 @@ int el_dictionary_handler(request_rec *r)
     }
     small = filter_send_small(r, file);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    /* The bytes are the configuration's, which a child has as long as it lives. */
+    /* The bytes belong to the configuration, which lives as long as the child. */
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_immortal_create(
                                     small ? file->small : file->bytes,
                                     small ? file->small_nbytes : file->nbytes, bb->bucket_alloc));

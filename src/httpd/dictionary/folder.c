@@ -1,4 +1,4 @@
-#define _XOPEN_SOURCE 700 /* openat(), utimensat(), fdopendir() */
+#define _XOPEN_SOURCE 700 /* for openat(), utimensat() and fdopendir() */
 
 #include "httpd/dictionary/folder.h"
 
@@ -14,36 +14,36 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Hexadecimal digits of a hash, which are the name of a dictionary. */
+/* A dictionary's name is its hash in hexadecimal digits. */
 #define HASH_DIGITS ((size_t)EL_FOLDER_NAME_ROOM - 1)
 
-/* An entry's name goes on with a dot and so many digits of the SHA-256 of an origin. */
+/* A file of entries adds a dot and digits of the SHA-256 of its origin. */
 #define ORIGIN_DIGITS 16
 #define ENTRY_NAME_ROOM (HASH_DIGITS + 1 + ORIGIN_DIGITS + 1)
 
 /*
- * A file that is being written has this name, and digits of random bytes: no hash begins like this,
- * and no two are the same. Numbers of processes would not do: containers may share the folder.
+ * Name of a file being written, followed by random digits: hashes do not begin like this, and names
+ * do not collide. Process ids would not do: containers may share the folder.
  */
 #define UNFINISHED ".new-"
 #define UNFINISHED_RANDOM 16
 
-/* Seconds after which nobody still writes a file, or is between writing two. */
+/* Seconds after which a file is surely not being written, nor the gap between two. */
 #define FINISHED_BY 600
 
-/* A file counts as a multiple of so many bytes: most file systems give it that. */
+/* Files count in multiples of this, as most file systems store them. */
 #define BLOCK 4096
 
-/* A sweep leaves this of `most`: an eighth is room for the next dictionaries. */
+/* Size after a sweep: an eighth of `most` is free for the next dictionaries. */
 #define SWEPT(most) ((most) / 8 * 7)
 
-/* A use is noted once in so many seconds: dictionaries live for days. */
+/* A use is noted once in this many seconds: dictionaries live for days. */
 #define USE_NOTED 3600
 
-/* Bytes of all entries of one dictionary and origin. */
+/* Room for all entries of one dictionary and origin. */
 #define ENTRIES_NBYTES (EL_FOLDER_ENTRIES * EL_DICTIONARY_TEXT_MOST)
 
-/* Entries are written again if they last a quarter longer, not at each request. */
+/* Entries are only rewritten if they then last a quarter longer. */
 #define IS_LONGER(new, old, now) ((new) > (old) && ((new) - (old)) * 4 > (new) - (now))
 
 /* --- names */
@@ -82,7 +82,7 @@ static bool folder_entry_name(const uint8_t hash[EL_DICTIONARY_HASH], const char
 
 /* --- files */
 
-/* Writes a file under another name, and renames it; errno is that of the step that failed. */
+/* Writes under another name and renames. False on failure, with errno set. */
 static bool folder_write(const el_folder_t *folder, const char *name, const char *bytes,
                          size_t nbytes)
 {
@@ -115,12 +115,12 @@ static bool folder_write(const el_folder_t *folder, const char *name, const char
 }
 
 /*
- * Reads a regular file of at most `most` bytes, and says in `*size` how many it has. The caller
- * frees the result. NULL if it is not there, is larger, or could not be read to its end.
+ * Reads a regular file of at most `most` bytes and sets `*size`. The caller frees the result. NULL
+ * if it is missing, larger, or cannot be read to its end.
  */
 static uint8_t *folder_read(const el_folder_t *folder, const char *name, size_t most, size_t *size)
 {
-    /* O_NONBLOCK: nobody waits for a pipe of that name. */
+    /* O_NONBLOCK: do not wait for a pipe. */
     int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     uint8_t *bytes = NULL;
     struct stat info;
@@ -152,7 +152,7 @@ static uint8_t *folder_read(const el_folder_t *folder, const char *name, size_t 
     return bytes;
 }
 
-/* Notes that the dictionary is used. */
+/* Notes a use of the dictionary in its file's time. */
 static void folder_touch(const el_folder_t *folder, const char *name)
 {
     struct stat info;
@@ -163,7 +163,7 @@ static void folder_touch(const el_folder_t *folder, const char *name)
     }
 }
 
-/* Reads all entries of the dictionary for `origin`; NULL if there are none. */
+/* Reads all entries of the dictionary for `origin`. NULL if there are none. */
 static char *folder_entries(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                             const char *origin, size_t *len)
 {
@@ -175,17 +175,17 @@ static char *folder_entries(const el_folder_t *folder, const uint8_t hash[EL_DIC
                : NULL;
 }
 
-/* --- removing the dictionaries that were not used for longest */
+/* --- removing the dictionaries unused for longest */
 
-/* A dictionary that a sweep has found. */
+/* A dictionary found by a sweep. */
 typedef struct {
     char name[EL_FOLDER_NAME_ROOM];
     struct timespec used;
-    uint64_t nbytes; /* with its entries */
+    uint64_t nbytes; /* including its entries */
 } sweep_item_t;
 
 typedef struct {
-    int fd; /* of the folder */
+    int fd; /* the folder */
     sweep_item_t *items;
     size_t count, room;
     uint64_t total;
@@ -214,7 +214,7 @@ static uint64_t folder_sweep_blocks(const struct stat *info)
     return ((uint64_t)info->st_size + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-/* Lists a dictionary, and removes a file that was never finished. */
+/* Lists a dictionary; removes a file that was never finished. */
 static void folder_sweep_list(sweep_t *sweep, const char *name, const struct stat *info)
 {
     sweep_item_t *item;
@@ -243,7 +243,7 @@ static void folder_sweep_list(sweep_t *sweep, const char *name, const struct sta
     sweep->total += item->nbytes;
 }
 
-/* The listed dictionary of an entry; NULL if it has none. `*is_entry`: the file is an entry. */
+/* The listed dictionary of a file of entries, or NULL. `*is_entry`: it is such a file. */
 static sweep_item_t *folder_sweep_owner(const sweep_t *sweep, const char *name, bool *is_entry)
 {
     sweep_item_t key;
@@ -257,7 +257,7 @@ static sweep_item_t *folder_sweep_owner(const sweep_t *sweep, const char *name, 
     return bsearch(&key, sweep->items, sweep->count, sizeof(key), folder_sweep_by_name);
 }
 
-/* Counts an entry with its dictionary, and removes one whose dictionary is gone. */
+/* Adds entries to their dictionary's size; removes entries without a dictionary. */
 static void folder_sweep_count(sweep_t *sweep, const char *name, const struct stat *info)
 {
     bool is_entry;
@@ -271,7 +271,7 @@ static void folder_sweep_count(sweep_t *sweep, const char *name, const struct st
     }
 }
 
-/* Removes an entry of a listed dictionary. */
+/* Removes entries of a listed dictionary. */
 static void folder_sweep_remove(sweep_t *sweep, const char *name, const struct stat *info)
 {
     bool is_entry;
@@ -313,7 +313,7 @@ static void folder_sweep_sort(sweep_t *sweep, int (*order)(const void *, const v
     }
 }
 
-/* Leaves at most folder->most bytes, in whole blocks. Any process may do so at the same time. */
+/* Reduces a folder above folder->most bytes to SWEPT. Processes may do so concurrently. */
 static void folder_sweep(const el_folder_t *folder)
 {
     sweep_t sweep = {.fd = folder->fd, .now = time(NULL)};
@@ -329,7 +329,7 @@ static void folder_sweep(const el_folder_t *folder)
             unlinkat(sweep.fd, sweep.items[gone].name, 0);
             sweep.total -= sweep.items[gone].nbytes;
         }
-        /* Only the removed ones stay listed, to find their entries. */
+        /* Keep only the removed ones in the list, to find their entries. */
         sweep.count = gone;
         folder_sweep_sort(&sweep, folder_sweep_by_name);
         folder_sweep_walk(&sweep, folder_sweep_remove);
@@ -343,7 +343,7 @@ bool el_folder_open(el_folder_t *folder, const char *path, uint64_t most)
 {
     folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     folder->most = most;
-    /* So the first dictionary of a process sweeps. */
+    /* The first dictionary of a process starts a sweep. */
     atomic_init(&folder->added, most);
     return folder->fd >= 0;
 }
@@ -358,7 +358,7 @@ void el_folder_close(el_folder_t *folder)
 
 size_t el_folder_file_most(const el_folder_t *folder)
 {
-    /* With its entry, and both rounded up to blocks, it stays after a sweep. */
+    /* It must survive a sweep, with its entry, both rounded up to blocks. */
     uint64_t room = SWEPT(folder->most) - 2 * BLOCK;
 
     return room < EL_FOLDER_FILE_MOST ? (size_t)room : EL_FOLDER_FILE_MOST;
@@ -393,7 +393,7 @@ el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
         if (taken == 0) {
             break;
         }
-        /* The file's name has few digits of the origin: the entry may be another's. */
+        /* The file's name has few digits of the origin's hash: an entry may be another origin's. */
         fits = el_dictionary_entry_fits(entry, request);
         reason = fits == EL_DICTIONARY_USED || fits > reason ? fits : reason;
     }
@@ -405,7 +405,7 @@ el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
     return reason;
 }
 
-/* An entry within the text of several. */
+/* One entry in the text of several. */
 typedef struct {
     const char *text;
     size_t len;
@@ -413,8 +413,9 @@ typedef struct {
 } folder_entry_t;
 
 /*
- * Writes `entry` and those others of the text that are for other requests, of which the ones that
- * end last stay. Writes nothing if the text has an entry that says the same and lasts as long.
+ * Writes `entry`, together with those entries in the text that are for other requests; if there are
+ * too many, the ones that expire last. Writes nothing if the text has the same entry and it lasts
+ * long enough.
  */
 static bool folder_put_entry(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                              const el_dictionary_entry_t *entry, const char *before, size_t len)
@@ -503,7 +504,7 @@ uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTION
 
     el_folder_name(hash, name);
     bytes = folder_read(folder, name, EL_FOLDER_FILE_MOST, nbytes);
-    /* A file that could not be read may be good; one that is too large cannot. */
+    /* A file that cannot be read may be intact; one that is too large is not. */
     *damaged = bytes ? *nbytes == 0 : *nbytes > EL_FOLDER_FILE_MOST;
     if (bytes && *nbytes > 0) {
         if (!el_folder_hash(bytes, *nbytes, found)) {
@@ -513,7 +514,7 @@ uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTION
         *damaged = memcmp(found, hash, EL_DICTIONARY_HASH) != 0;
     }
     if (*damaged) {
-        unlinkat(folder->fd, name, 0); /* its entries go with the next sweep */
+        unlinkat(folder->fd, name, 0); /* the next sweep removes its entries */
         free(bytes);
         return NULL;
     }

@@ -18,31 +18,31 @@
 EL_USE_LOG;
 
 /*
- * A precompressed file is read in pieces of this size: most are sent in one call then, as the files
- * that httpd maps. Smaller pieces take more CPU than such a file (docs/internals/engines.md).
+ * Precompressed files are read in pieces of this size: most are then sent in one call, like files
+ * that httpd maps. Smaller pieces cost more CPU time than that (docs/internals/engines.md).
  */
 #define PIECE (128 * 1024)
 
 typedef struct {
     el_coding_t coding;
     const char *path;
-    const char *root; /* the folder that it must not leave; NULL: it lies beside its file */
+    const char *root; /* the folder it must stay in; NULL: beside its original */
     apr_finfo_t finfo;
-    bool asked; /* precompressed_is_allowed() has looked it up; then `allowed` is its answer */
+    bool asked; /* precompressed_is_allowed() has set `allowed` */
     bool allowed;
-    bool tagged; /* precompressed_tag_of() has made `tag` */
+    bool tagged; /* precompressed_tag_of() has set `tag` */
     const char *tag;
 } candidate_t;
 
-/* The smallest first; there are never more than there are codings. */
+/* Smallest first; at most one for each coding. */
 typedef struct {
     candidate_t file[EL_CODINGS];
     size_t count;
 } candidates_t;
 
 /*
- * A file, or a link, is root's or that of the owner of r's file. Others who may write into the
- * folder, as by an upload, must not put a body in place of that file's.
+ * True if a file or link belongs to root or to the owner of r's file. Others who may write to the
+ * folder, as by an upload, must not replace the body of that file.
  */
 static bool precompressed_is_trusted(const request_rec *r, const apr_finfo_t *finfo)
 {
@@ -53,9 +53,9 @@ static bool precompressed_is_trusted(const request_rec *r, const apr_finfo_t *fi
 }
 
 /*
- * Looks at the file at the candidate's path; with `wanted`, counts its fault. Below
- * ElasticPrecompressedRoot, everybody who may write there is trusted. Elsewhere a link's owner must
- * be, too: the file that it leads to was not made to be sent here.
+ * Examines the file at the candidate's path; with `wanted`, counts its fault. Everyone who may
+ * write below ElasticPrecompressedRoot is trusted. Elsewhere the owner of a link must be trusted,
+ * too: it could lead to any file.
  */
 static bool precompressed_is_usable(request_rec *r, candidate_t *candidate, bool wanted)
 {
@@ -90,7 +90,7 @@ static bool precompressed_is_usable(request_rec *r, candidate_t *candidate, bool
     return false;
 }
 
-/* The part of `path` behind the folder `base`, from the slash on; NULL if it is not below it. */
+/* The part of `path` after the folder `base`, from its slash on; NULL if it is not below `base`. */
 static const char *precompressed_behind(const char *base, const char *path)
 {
     size_t len = base ? strlen(base) : 0;
@@ -102,10 +102,10 @@ static const char *precompressed_behind(const char *base, const char *path)
 }
 
 /*
- * The path to which the extensions of r's precompressed files are added; NULL if there can be none.
- * The outer one of <Directory> and DocumentRoot is the folder that the root mirrors, so that no two
- * files share a path in it. A DocumentRoot counts only if the root was set for its documents: one
- * that a virtual host inherits holds the files of others, unless a <Directory> says which.
+ * The path to which the extensions are added; NULL: r's file can have no precompressed files.
+ * ElasticPrecompressedRoot mirrors the outer one of <Directory> and DocumentRoot, so that no two
+ * files share a path in it. DocumentRoot counts only if the root was set for it: a virtual host
+ * that inherits the root has other documents, and needs a <Directory>.
  */
 static const char *precompressed_stem_of(request_rec *r, const el_precompressed_root_t *root)
 {
@@ -130,9 +130,9 @@ static const char *precompressed_stem_of(request_rec *r, const el_precompressed_
 }
 
 /*
- * The precompressed files in codings that are acceptable, or in those that are not: regular files,
- * not older than r's, and outside of ElasticPrecompressedRoot of r's file's owner or of root. Of
- * two as small, br comes before zstd and gzip.
+ * Finds the precompressed files whose codings are acceptable, or those whose codings are not:
+ * regular files, not older than r's. Beside r's file, the owner must be that file's or root. Of
+ * equal sizes, br comes before zstd and gzip.
  */
 static candidates_t precompressed_find_all(el_response_t *response, bool acceptable)
 {
@@ -164,17 +164,17 @@ static candidates_t precompressed_find_all(el_response_t *response, bool accepta
     return all;
 }
 
-/* The answer of httpd to a request for the candidate. */
+/* httpd's answer to a request for the candidate. */
 typedef enum {
     SERVED,
     REFUSED,
-    NOWHERE /* nothing is there by that name, and no rule is about it */
+    NOWHERE /* no such file, and no rule about it */
 } verdict_t;
 
 /*
- * Ends the subrequest, which should lead to `path`; if its files lie elsewhere, none need be there.
- * The configured handler must leave the candidate to httpd's own, as that of r's file did: without
- * a name, ap_invoke_handler() takes the media type for one.
+ * Judges and ends a subrequest that should lead to `path`; `elsewhere`: no file needs to be there.
+ * httpd's own handler must serve the candidate, as it serves r's file. Without a name of a handler,
+ * ap_invoke_handler() uses the media type.
  */
 static verdict_t precompressed_judge(request_rec *lookup, const request_rec *r, const char *path,
                                      bool elsewhere)
@@ -197,10 +197,10 @@ static verdict_t precompressed_judge(request_rec *lookup, const request_rec *r, 
 }
 
 /*
- * Looks the candidate up as a client would ask for it beside its file. Only a URL passes the rules
- * about URLs (mod_rewrite's, mod_proxy's and mod_alias's outside of directories). If one has led
- * r's URL to its file, the URL with the extension may lead nowhere: then the path is looked up. A
- * place elsewhere has rules of its own.
+ * Looks the candidate up as if a client requested it beside its file. Only a URL is subject to
+ * rules about URLs (mod_rewrite's, mod_proxy's and mod_alias's outside of <Directory>). If such a
+ * rule maps r's URL to its file, the URL with the extension may lead nowhere: then the path is
+ * looked up. A file below ElasticPrecompressedRoot must pass the rules of its own place as well.
  */
 static verdict_t precompressed_look_up(request_rec *r, const candidate_t *candidate)
 {
@@ -210,7 +210,7 @@ static verdict_t precompressed_look_up(request_rec *r, const candidate_t *candid
     const char *in_url = strrchr(r->uri, '/'), *in_path = strrchr(r->filename, '/');
     verdict_t verdict = NOWHERE;
 
-    /* A file that no rule gave another name. */
+    /* The URL ends like the path: no rule has renamed the file. */
     if (in_url && in_path && strcmp(in_url, in_path) == 0) {
         const char *url = ap_escape_uri(r->pool, apr_pstrcat(r->pool, r->uri, extension, NULL));
 
@@ -227,7 +227,7 @@ static verdict_t precompressed_look_up(request_rec *r, const candidate_t *candid
     return verdict;
 }
 
-/* The open file is the one that was looked at: a rename may have come in between. */
+/* True if the open file is the one examined: it may have been replaced meanwhile. */
 static bool precompressed_is_same_file(apr_file_t *file, const apr_finfo_t *seen)
 {
     apr_finfo_t opened;
@@ -238,7 +238,7 @@ static bool precompressed_is_same_file(apr_file_t *file, const apr_finfo_t *seen
            && opened.mtime == seen->mtime;
 }
 
-/* NULL if it cannot be opened, or is another file by now. */
+/* NULL if it cannot be opened, or was replaced. */
 static apr_file_t *precompressed_open_file(request_rec *r, const candidate_t *candidate)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
@@ -263,8 +263,8 @@ static apr_file_t *precompressed_open_file(request_rec *r, const candidate_t *ca
 }
 
 /*
- * A file that has changed within this time may change again without a sign of it in its numbers,
- * since the clocks of file systems tick: its verdict holds for this request only.
+ * A file that changed within this time may change again without new numbers, because timestamps
+ * tick. Its verdict is not remembered.
  */
 #define TICK apr_time_from_sec(2)
 
@@ -275,8 +275,8 @@ static bool precompressed_has_read(apr_file_t *file, uint8_t *bytes, size_t nbyt
 }
 
 /*
- * Clients can decode the candidate, to a body of the length of r's file, as far as that shows
- * without decoding it. Looks into it once, and again when its numbers change.
+ * True if clients can decode the candidate to a body of the original's length, as far as that shows
+ * without decoding. Reads the file once, and again when its numbers change.
  */
 static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
 {
@@ -289,7 +289,7 @@ static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
     el_precompressed_fault_t verdict;
 
     if (!el_precompressed_recall(verdicts, &id, &verdict)) {
-        /* Reads as much as a verdict needs. */
+        /* Read no more than a verdict needs. */
         el_precompressed_t content = {
             .coding = candidate->coding, .size = id.size, .original = id.original};
         size_t nbytes = id.size < EL_PRECOMPRESSED_READ ? id.size : EL_PRECOMPRESSED_READ;
@@ -312,7 +312,7 @@ static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
             el_precompressed_remember(verdicts, &id, verdict);
         }
     }
-    /* A file that could not be read was counted when it was opened. */
+    /* Unreadable files were counted in precompressed_open_file(). */
     if (verdict != EL_PRECOMPRESSED_FAULTS_COUNT && verdict != EL_PRECOMPRESSED_UNREADABLE) {
         el_stats_precompressed_fault(r, verdict, candidate->path,
                                      el_precompressed_name(verdicts, &id));
@@ -321,9 +321,9 @@ static bool precompressed_is_sound(request_rec *r, const candidate_t *candidate)
 }
 
 /*
- * The client could ask for the candidate itself, beside its file, and would get its bytes; and
- * these are sound. Below ElasticPrecompressedRoot, the rules of its place hold as well, and no link
- * leads out of that folder. Looks it up once.
+ * True if the client could request the candidate itself beside its file, and it is sound. Below
+ * ElasticPrecompressedRoot the rules of its own place apply as well, and no link may lead out of
+ * that folder. The answer is kept.
  */
 static bool precompressed_is_allowed(request_rec *r, candidate_t *candidate)
 {
@@ -342,8 +342,8 @@ static bool precompressed_is_allowed(request_rec *r, candidate_t *candidate)
 }
 
 /*
- * The precompressed file's own strong tag: httpd's, by FileETag, with the extension inside, so that
- * two files of one size and time differ. NULL if FileETag makes none.
+ * The strong tag of a precompressed file: httpd's, by FileETag, with the extension inside, so that
+ * files of the same size and time differ. NULL if FileETag makes none.
  */
 static const char *precompressed_tag_of(request_rec *r, candidate_t *candidate)
 {
@@ -353,7 +353,7 @@ static const char *precompressed_tag_of(request_rec *r, candidate_t *candidate)
         const char *tag;
         size_t len;
 
-        /* httpd reads the file's name and what is known of it from `r`. */
+        /* ap_make_etag() reads name and numbers from `r`. */
         r->finfo = candidate->finfo;
         r->filename = apr_pstrdup(r->pool, candidate->path);
         tag = ap_make_etag(r, 0);
@@ -370,7 +370,7 @@ static const char *precompressed_tag_of(request_rec *r, candidate_t *candidate)
     return candidate->tag;
 }
 
-/* The best by q, then by size; NULL if none may be served. */
+/* The best by weight, then by size; NULL if none may be sent. */
 static candidate_t *precompressed_best_of(el_response_t *response, candidates_t *all)
 {
     candidate_t *left[EL_CODINGS];
@@ -399,7 +399,7 @@ static candidate_t *precompressed_best_of(el_response_t *response, candidates_t 
     return NULL;
 }
 
-/* The candidate, if any, that If-Range names by its strong tag (RFC 9110 §13.1.5). */
+/* The candidate that If-Range names by its strong tag (RFC 9110 §13.1.5), or NULL. */
 static candidate_t *precompressed_named_by_range(request_rec *r, candidates_t *all)
 {
     const char *if_range = apr_table_get(r->headers_in, "If-Range");
@@ -422,7 +422,7 @@ static const char *precompressed_none_match_of(const el_response_t *response)
     return sent ? sent : apr_table_get(response->r->headers_in, "If-None-Match");
 }
 
-/* The list has the tag, by weak comparison. */
+/* True if the list has the tag, by weak comparison. */
 static bool precompressed_is_named(const char *list, const char *tag)
 {
     el_etag_t named;
@@ -436,8 +436,8 @@ static bool precompressed_is_named(const char *list, const char *tag)
 }
 
 /*
- * The tag in If-None-Match of any representation that is current: an eligible candidate, the
- * identity, or one of its dynamic codings. NULL if there is none.
+ * The tag in If-None-Match of a current representation: a candidate that may be sent, the identity,
+ * or one of its dynamic encodings. NULL if there is none.
  */
 static const char *precompressed_current_tag(el_response_t *response, candidates_t *all)
 {
@@ -472,7 +472,7 @@ static int precompressed_send_brigade(request_rec *r, apr_bucket_brigade *bb)
                                                                                : AP_FILTER_ERROR;
 }
 
-/* Sets the header of a 304; without a tag, it keeps its own. */
+/* Sets the header of a 304. With a NULL `tag`, ETag is unchanged. */
 static void precompressed_set_not_modified(el_response_t *response, const char *tag)
 {
     request_rec *r = response->r;
@@ -486,7 +486,7 @@ static void precompressed_set_not_modified(el_response_t *response, const char *
     el_stats_skipped(r, EL_REASON_STATUS);
 }
 
-/* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */
+/* Sends a lone EOS through the filters, as httpd's 304 for static files does. */
 static int precompressed_send_not_modified(el_response_t *response, const char *tag)
 {
     request_rec *r = response->r;
@@ -509,7 +509,7 @@ static void precompressed_set_header(request_rec *r, candidate_t *candidate)
     ap_set_content_length(r, candidate->finfo.size);
 }
 
-/* The bucket of the whole file. From now on the response is decided, and counted. */
+/* Claims and counts the response. Returns the bucket of the whole file. */
 static apr_bucket *precompressed_claim(el_response_t *response, const candidate_t *candidate,
                                        apr_file_t *file, apr_bucket_brigade *bb)
 {
@@ -555,8 +555,8 @@ static int precompressed_send_file(el_response_t *response, candidate_t *candida
 }
 
 /*
- * If-None-Match may answer for the whole request: not in an error document, and not if a condition
- * is there that comes before it (RFC 9110 §13.2.2).
+ * True if If-None-Match alone may answer the request: not in an error document, nor with a
+ * condition that precedes it (RFC 9110 §13.2.2).
  */
 static bool precompressed_may_be_not_modified(const request_rec *r)
 {
@@ -564,25 +564,25 @@ static bool precompressed_may_be_not_modified(const request_rec *r)
            && !apr_table_get(r->headers_in, "If-Unmodified-Since");
 }
 
-/* --- beside content filters of other modules */
+/* --- with content filters of other modules */
 
 /*
- * Such a filter may change the body, or only look at it. So httpd sends the file itself through the
- * filters; if it arrives byte for byte, the precompressed file takes its place.
+ * Such a filter may change the body, or only read it. So httpd sends the original through the
+ * filters. If it arrives unchanged, the precompressed file takes its place.
  */
 typedef struct {
     candidate_t candidate;
     const char *filters; /* their names */
     apr_bucket_brigade *held;
     apr_off_t nbytes;    /* of the body so far */
-    apr_off_t in_memory; /* and of those that are no file's */
+    apr_off_t in_memory; /* of these, not in file buckets */
 } exchange_t;
 
 static ap_filter_rec_t *exchange_record;
 
 typedef enum { EXCHANGE_WAITS, EXCHANGE_ENDS, EXCHANGE_NEVER } exchange_step_t;
 
-/* Takes a brigade into account. A filter that flushes, or leaves a length open, changes bodies. */
+/* Counts the bytes of a brigade. A flush or an unknown length shows a filter that changes them. */
 static exchange_step_t precompressed_exchange_weigh(exchange_t *exchange,
                                                     const apr_bucket_brigade *bb, apr_off_t size)
 {
@@ -603,7 +603,7 @@ static exchange_step_t precompressed_exchange_weigh(exchange_t *exchange,
     return EXCHANGE_WAITS;
 }
 
-/* The file goes on with those bytes. */
+/* True if the file has these bytes at `at`. */
 static bool precompressed_has_bytes(apr_file_t *file, apr_off_t at, const char *data,
                                     apr_size_t len)
 {
@@ -619,7 +619,7 @@ static bool precompressed_has_bytes(apr_file_t *file, apr_off_t at, const char *
     return true;
 }
 
-/* The body is the file's: buckets of it, or copies of its bytes in their order. */
+/* True if the body is that of r's file: its buckets, or copies of its bytes in order. */
 static bool precompressed_exchange_is_original(request_rec *r, const apr_bucket_brigade *bb)
 {
     apr_file_t *file = NULL;
@@ -651,9 +651,8 @@ static bool precompressed_exchange_is_original(request_rec *r, const apr_bucket_
 }
 
 /*
- * The names of the filters that change the body, or may; NULL: none does. A filter that changes a
- * body takes away its length, or says that the client must not keep it. INFLATE is there for bodies
- * without a coding.
+ * The names of the filters that change the body, or may; NULL: none. A filter that changes a body
+ * removes Content-Length, or sets no_local_copy. INFLATE only accepts bodies without a coding.
  */
 static const char *precompressed_exchange_changed_by(const el_response_t *response,
                                                      const exchange_t *exchange,
@@ -675,8 +674,8 @@ static const char *precompressed_exchange_changed_by(const el_response_t *respon
 }
 
 /*
- * The precompressed file, or its 304, in place of the body: httpd's handler knows the tag of the
- * original only.
+ * Replaces the body by the precompressed file, or the response by its 304: httpd's handler only
+ * knows the original's tag.
  */
 static void precompressed_exchange_do(el_response_t *response, candidate_t *candidate,
                                       apr_bucket_brigade *bb)
@@ -723,8 +722,8 @@ static apr_status_t precompressed_exchange(ap_filter_t *f, apr_bucket_brigade *b
     APR_BRIGADE_PREPEND(bb, exchange->held);
     if (r->status == HTTP_NOT_MODIFIED && !precompressed_none_match_of(response)) {
         /*
-         * A date has answered httpd's handler. With the original's tag a client could join slices
-         * of that to the precompressed file that it has.
+         * httpd's handler answered If-Modified-Since. With the original's tag a client could join
+         * ranges of the original to the precompressed file that it has.
          */
         precompressed_set_not_modified(response, precompressed_tag_of(r, &exchange->candidate));
     } else if (r->status != HTTP_NOT_MODIFIED && !el_body_is_error(bb)) {
@@ -750,12 +749,12 @@ static apr_status_t precompressed_exchange(ap_filter_t *f, apr_bucket_brigade *b
 
 void el_precompressed_register(void)
 {
-    /* Behind the filters that look at bodies before they are compressed, and before compressors. */
+    /* After filters that read uncompressed bodies, and before compressors. */
     exchange_record = ap_register_output_filter(EL_FILTER_PRECOMPRESSED, precompressed_exchange,
                                                 NULL, (ap_filter_type)(AP_FTYPE_CONTENT_SET - 1));
 }
 
-/* If-Match is the identity's to judge, unless it names the candidate. */
+/* True if If-Match is absent, `*`, or names the candidate; otherwise the identity is compared. */
 static bool precompressed_may_match(request_rec *r, candidate_t *candidate)
 {
     const char *list = apr_table_get(r->headers_in, "If-Match");
@@ -771,8 +770,8 @@ static bool precompressed_may_match(request_rec *r, candidate_t *candidate)
 }
 
 /*
- * The client has a dictionary, likes a body compressed with it as well as the candidate, and that
- * is worth more. It seldom is when the CPU is busy: a precompressed file takes none.
+ * True if the client's dictionary gives a coding of at least the same weight that is worth more
+ * than the candidate. That is rare when the CPU is busy: a precompressed file needs no CPU time.
  */
 static bool precompressed_prefers_dictionary(el_response_t *response, const candidate_t *candidate)
 {
@@ -807,7 +806,7 @@ EL_RARE static int precompressed_offer(request_rec *r)
     exchange_t *exchange;
     const char *tag = NULL, *if_match;
 
-    /* Files that are of no use to this client make a difference only for Vary. */
+    /* Files that this client does not accept only matter for Vary. */
     if (all.count == 0 && precompressed_find_all(response, false).count == 0) {
         return DECLINED;
     }
@@ -843,8 +842,8 @@ EL_RARE static int precompressed_offer(request_rec *r)
         .held = apr_brigade_create(r->pool, r->connection->bucket_alloc),
     };
     /*
-     * httpd's handler sends the file, and must not refuse If-Match with the precompressed file's
-     * tag: the original's is added.
+     * httpd's handler will send the original and must not refuse If-Match with the precompressed
+     * file's tag: add the original's.
      */
     if_match = apr_table_get(r->headers_in, "If-Match");
     if (if_match && *if_match != '*') {
@@ -860,7 +859,7 @@ int el_precompressed_handler(request_rec *r)
     bool asked = atomic_load_explicit(&el_settings_precompressed, memory_order_relaxed)
                  && el_dir_of(r)->values.value[EL_DIR_PRECOMPRESSED] && !r->main;
 
-    /* A static file, which filters of other modules may yet change. */
+    /* Only static files. */
     return asked && r->method_number == M_GET && r->finfo.filetype == APR_REG
                    && !(r->path_info && *r->path_info) && !el_fields_read(r).encoded
                ? precompressed_offer(r)
