@@ -1,4 +1,4 @@
-"""Installed as Debian would: the commands of docs/manual/migration.md on a private /etc/apache2."""
+"""Installed as Debian would: the commands of docs/manual/debian.md on a private /etc/apache2."""
 
 import re
 from pathlib import Path
