@@ -19,7 +19,7 @@
 /* Kept for each connection, or each HTTP/2 stream; one thread at a time uses it. */
 typedef struct {
     int mss;         /* the kernel's, bytes; 0: unknown; below 0: not asked yet */
-    char line[LINE]; /* the beginning of the last Accept-Encoding */
+    char line[LINE]; /* the last Accept-Encoding, or its beginning */
     el_accept_t accept;
 } kept_t;
 
@@ -36,13 +36,13 @@ static kept_t *response_kept(conn_rec *c)
     return kept;
 }
 
-/* The client's connection: of an HTTP/2 stream its master, whose socket is a real one. */
+/* The client's connection. An HTTP/2 stream has no socket; its master connection does. */
 static conn_rec *response_client(const request_rec *r)
 {
     return r->connection->master ? r->connection->master : r->connection;
 }
 
-/* False if there is no socket. */
+/* Returns false if there is no socket. */
 static bool response_socket(const request_rec *r, apr_os_sock_t *fd)
 {
     apr_socket_t *socket = ap_get_conn_socket(response_client(r));
@@ -61,7 +61,7 @@ el_response_t *el_response_make(request_rec *r)
 
 /* ---- the codings in force -------------------------------------------------------------------- */
 
-/* Clients send the same line again and again: parses it once for a connection. */
+/* Parses the field once per connection, because clients repeat the same line. */
 static const el_accept_t *response_parse_accept(const request_rec *r)
 {
     const char *line = apr_table_get(r->headers_in, "Accept-Encoding");
@@ -70,7 +70,7 @@ static const el_accept_t *response_parse_accept(const request_rec *r)
 
     line = line ? line : "";
     len = strlen(line);
-    /* The end of a longer line was not kept. */
+    /* A longer line was cut, so it cannot be compared. */
     if (len >= LINE - 1 || memcmp(kept->line, line, len + 1) != 0) {
         el_accept_parse(line, len, &kept->accept);
         apr_cpystrn(kept->line, line, LINE);
@@ -93,7 +93,7 @@ void el_response_read_accept(el_response_t *response)
     const el_accept_t *accept = response_parse_accept(r);
 
     if (response->accept_known) {
-        /* mod_autoindex gives the field back when the page of HeaderName is through. */
+        /* mod_autoindex hides the field while it sends HeaderName's page: ignore that. */
         bool is_listing = r->handler && strcmp(r->handler, DIR_MAGIC_TYPE) == 0;
 
         if (memcmp(&response->accept, accept, sizeof(*accept)) == 0
