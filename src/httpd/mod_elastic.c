@@ -24,9 +24,7 @@
 
 EL_USE_LOG;
 
-/*
- * Each process may keep prepared dictionaries in at least this much memory; one takes some 350 KB.
- */
+/* Each process may keep this much of prepared dictionaries at least; one takes about 350 KB. */
 #define DICTIONARIES_LEAST ((size_t)2 * 1024 * 1024)
 
 static module elastic_record, deflate_record, brotli_record;
@@ -106,9 +104,7 @@ static el_shared_config_t elastic_shared_config(const server_rec *main_server, a
             .top = el_ladder_top(el_policy_ranges),
             .goal = {.kind = EL_GOAL_CPU},
         },
-        /*
-         * Pages arrive soonest with this goal. ElasticControl asks for the CPU thresholds instead.
-         */
+        /* Pages arrive soonest with this goal; ElasticControl selects CPU thresholds instead. */
         .goal = el_value_is_set(&server->values, EL_SERVER_CONTROL) ? "cpu" : "time 5Mbit/s",
         .start = el_ladder_start(el_policy_ranges),
         .interval = (uint64_t)value[EL_SERVER_INTERVAL],
@@ -232,8 +228,7 @@ static int elastic_note_credentials(request_rec *r)
 
 /*
  * Runs before all handlers but mod_cache's: prepares conditional requests and request bodies, and
- * answers for ElasticDictionaryFile and the status. It is one hook because every response pays for
- * each hook.
+ * answers for ElasticDictionaryFile and the status. One hook, because each costs every response.
  */
 static int elastic_handle(request_rec *r)
 {
@@ -256,8 +251,7 @@ static int elastic_handle(request_rec *r)
 
 /*
  * Registers all hooks once per configuration, however many records are loaded. Nothing may be
- * registered or sorted anywhere else: httpd and other modules walk the arrays of hooks while they
- * call them.
+ * registered or sorted later: httpd and other modules walk the arrays of hooks while calling them.
  */
 static void elastic_register_hooks(apr_pool_t *pconf)
 {

@@ -246,10 +246,7 @@ bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t 
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
-/*
- * Output is passed on in pieces of this size, below the 64 KB at which httpd blocks for a slow
- * client.
- */
+/* The size of pieces that are passed on. From 64 KB on, httpd blocks for a slow client. */
 #define PASS_SIZE (32 * 1024)
 
 static void stream_forget_kept(el_stream_t *stream)
@@ -447,10 +444,7 @@ apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_briga
     if (rv == APR_SUCCESS) {
         rv = el_stream_pass(f, stream);
     }
-    /*
-     * Kept data must survive this call. A handler may close its file, so a kept file ends the
-     * fallback.
-     */
+    /* Kept data must survive this call; a kept file may be closed, so it ends the fallback. */
     if (stream->kept && el_body_set_aside(stream->kept, f->r->pool, 0) != APR_SUCCESS) {
         stream_commit(f, stream);
     }

@@ -21,9 +21,7 @@ typedef struct {
     uint64_t began_cpu;
 } el_meter_t;
 
-/*
- * A new meter. It measures CPU time for one response in EL_STATS_EVERY, beginning with the first.
- */
+/* A new meter: CPU time is measured for one response in EL_STATS_EVERY, first for the first. */
 el_meter_t el_meter_create(void);
 
 /* Call these around each call of the encoder. */

@@ -57,10 +57,7 @@ typedef struct {
     size_t most;                /* bytes of the largest encoding */
 } el_remote_config_t;
 
-/*
- * In post_config, if the provider is loaded. Returns false, and logs it, if the provider refuses
- * the arguments.
- */
+/* In post_config, if the provider is loaded. False, and logged, if it refuses its arguments. */
 bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, apr_pool_t *pconf);
 
 /* In post_config: forgets the previous store. */
@@ -75,15 +72,11 @@ bool el_remote_is_open(void);
 /*
  * Finds the entry of `name`, as el_entry_write() made it: `*nbytes` bytes at `*entry`. Returns the
  * memory that holds it, for el_pool_buffer_release(). NULL if it is missing, late, or the memory
- * for bodies is used up. `*waited` is the time in µs that the request has waited so far; this call
- * adds its own.
+ * for bodies is used up. `*waited` is the request's waiting time so far, µs; adds this call's.
  */
 void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **entry, size_t *nbytes);
 
-/*
- * Copies an entry to be stored later. False if it is too large, too many tasks wait, or the store
- * does not work.
- */
+/* Copies an entry to store it later. False: too large, too many tasks, or the store is down. */
 bool el_remote_put(const el_name_t *name, const el_entry_t *entry);
 
 #endif

@@ -193,10 +193,7 @@ bool el_local_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, 
  */
 #define TURNS 4
 
-/*
- * After this many µs, threads stop waiting for two others that encode. The highest level takes that
- * long for 50 MB.
- */
+/* µs to wait for two other encoders at most: the highest level takes that for 50 MB. */
 #define PATIENCE 60000000u
 
 #define NSEC_PER_SEC 1000000000u

@@ -273,10 +273,7 @@ bool el_shmcb_is_broken(void)
     return local.cache && !shmcb_instance();
 }
 
-/*
- * Takes the lock and returns the instance. Returns NULL, without the lock, if the cache cannot be
- * used now.
- */
+/* Takes the lock and returns the instance; NULL, without the lock, if it cannot be used now. */
 static ap_socache_instance_t *shmcb_take(void)
 {
     gate_t *gate = local.cache->gate;

@@ -22,8 +22,7 @@
 
 /*
  * In check_config, so in configtest too: warns if ElasticCache is On but its store's module is
- * missing. Returns false, and logs it, if other machines would reach the store and there is no good
- * key.
+ * missing. False, with a log line, if other machines would reach the store without a good key.
  */
 bool el_store_check(server_rec *main_server);
 
@@ -122,8 +121,7 @@ bool el_store_note(const el_name_t *name);
  * One thread of one process does this. It has the CPU only while no other thread wants it
  * (host/process.h), and takes none of this module's locks that a request may wait for: the timer's
  * thread reads and writes the store for it. It does call malloc(): on a full CPU, 99.9 % of other
- * threads' allocations took at most 0.16 ms with and without it. The process exits without joining
- * this thread.
+ * threads' allocations took at most 0.16 ms with and without it. Exit does not wait for it.
  */
 
 /* In post_config, after el_shared_open() and el_store_open(): turns improving on or off. */

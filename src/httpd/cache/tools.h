@@ -1,7 +1,4 @@
-/*
- * Two parts of the cache that do not depend on httpd: cryptography, and threads for calls that
- * block.
- */
+/* Parts of the cache that do not know httpd: cryptography, and threads for blocking calls. */
 #ifndef ELASTIC_CACHE_TOOLS_H
 #define ELASTIC_CACHE_TOOLS_H
 
@@ -14,8 +11,7 @@
 /*
  * crypto.c: everything that the cache does with libcrypto. Keyed hashes name entries on this
  * machine. On other machines, names reveal nothing about the body, and only holders of the key can
- * read or make values. Any thread. Functions return false if libcrypto fails, for example for lack
- * of memory.
+ * read or make values. Any thread. Functions return false if libcrypto fails or lacks memory.
  */
 
 /*
@@ -75,10 +71,7 @@ bool el_seal_close(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_
 bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
                   const unsigned char *sealed, size_t len, unsigned char *plain);
 
-/*
- * The largest file of ElasticCacheKey in bytes: larger than any key, smaller than most files named
- * by mistake.
- */
+/* The largest file of ElasticCacheKey in bytes: above any key, below most wrong files. */
 #define EL_KEY_FILE_MOST 4096
 
 /*
@@ -120,10 +113,7 @@ typedef struct {
     unsigned posted; /* threads that run posted tasks */
 } el_workers_t;
 
-/*
- * Starts up to `threads` threads, in the process that will use them. False if none could be
- * started.
- */
+/* Starts up to `threads` threads in the process that will use them. False: none started. */
 bool el_workers_start(el_workers_t *workers, unsigned threads);
 
 typedef enum {
@@ -135,10 +125,7 @@ typedef enum {
 /* Runs `task` on a thread, before posted tasks, and waits at most `usec` µs. */
 el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t usec);
 
-/*
- * Queues `task` to be run and discarded. If too many tasks wait, returns false, and the caller owns
- * it.
- */
+/* Queues `task` to be run and discarded. False if too many wait: the caller keeps it. */
 bool el_workers_post(el_workers_t *workers, el_task_t *task);
 
 /* For use in run(): true if the caller no longer waits. */

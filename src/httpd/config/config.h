@@ -251,10 +251,7 @@ extern const command_rec el_commands[];
 extern const command_rec el_deflate_commands[];
 extern const command_rec el_brotli_commands[];
 
-/*
- * Once for each configuration, before httpd creates settings: fills the defaults here and in
- * dropin.h from the tables.
- */
+/* Once for each configuration, before all settings: fills the defaults from the tables. */
 void el_directives_begin(void);
 
 #endif

@@ -121,10 +121,7 @@ static bool directives_percentage(const char *text, int64_t *ppm)
     return true;
 }
 
-/*
- * Reads an allowed word or number. If false, `value` is unchanged. `given` may be NULL, which is
- * not allowed.
- */
+/* Reads an allowed word or number; if false, `value` is unchanged. `given` may be NULL. */
 static bool directives_read(const cmd_parms *cmd, const directives_argument_t *argument,
                             const char *given, int64_t *value)
 {
@@ -193,10 +190,7 @@ static const char *directives_set_value(cmd_parms *cmd, void *config, const char
     return NULL;
 }
 
-/*
- * For main-server directives of several words; their `cmd_data` is such a setter. False refuses the
- * line.
- */
+/* For main-server directives of several words, as their `cmd_data`. False refuses the line. */
 typedef bool (*directives_setter_t)(cmd_parms *cmd, el_server_t *server,
                                     const apr_array_header_t *words);
 
@@ -858,19 +852,14 @@ const command_rec el_commands[] = {
     VALUE("ElasticETag", NOT_HTACCESS,
           "weak, suffix, keep or remove: the entity tag of an encoded response",
           .value = EL_DIR_ETAG, .words = etags, .unset = EL_ETAG_WEAK),
-    /*
-     * Every host must accept a datagram of 576 bytes (RFC 791), and an IPv4 packet has a 16-bit
-     * length.
-     */
+    /* Hosts accept datagrams of 576 bytes (RFC 791); an IPv4 packet's length has 16 bits. */
     VALUE("ElasticMTU", RSRC_CONF, "auto, or the link's packet size in bytes, 576 to 65535",
           .server = true, .value = EL_SERVER_MTU, .unit = UNIT_ONE, .min = 576, .max = 65535,
           .words = auto_mtu, .unset = ETHERNET_MTU),
     GLOBAL_WORDS("ElasticCPU", directives_set_cpu,
                  "two percentages, 0 <= low < high <= 100: effort goes up below low and down above "
                  "high"),
-    /*
-     * The paper's least interval is 500 ms (§4.3): the next sample then sees the effect of a step.
-     */
+    /* The paper's least interval (§4.3): the next sample then sees the effect of a step. */
     VALUE("ElasticInterval", RSRC_CONF,
           "the time between two samples, 100ms to 60s (a bare number is seconds)",
           GLOBAL(EL_SERVER_INTERVAL), .unit = UNIT_TIME, .min = apr_time_from_msec(100),
@@ -943,10 +932,7 @@ const command_rec el_deflate_commands[] = {
           "the bytes that a request body may have when it is decoded; 0 for those of "
           "LimitRequestBody",
           LIMIT(EL_LIMIT_SIZE, 0, 0)),
-    /*
-     * mod_deflate's default: far above the ratio of ordinary bodies, far below deflate's maximum,
-     * 1032.
-     */
+    /* mod_deflate's: far above ordinary ratios, far below deflate's maximum, 1032. */
     VALUE("DeflateInflateRatioLimit", OR_ALL,
           "a number above 0: how many bytes one encoded byte may give",
           LIMIT(EL_LIMIT_RATIO, 1, 200)),
@@ -973,9 +959,7 @@ const command_rec el_brotli_commands[] = {
 /* The order among equal q: br saves more bytes than gzip at any cost that both can have. */
 static const el_coding_t preferred_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
 
-/*
- * The paper leaves the thresholds of ElasticCPU to the operator; a fifth of the CPU is a reserve.
- */
+/* The paper leaves ElasticCPU's thresholds to the operator; a fifth of the CPU is a reserve. */
 #define DEFAULT_LOW (50 * PPM_PER_PERCENT)
 #define DEFAULT_HIGH (80 * PPM_PER_PERCENT)
 

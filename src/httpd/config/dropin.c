@@ -23,10 +23,7 @@ void *el_stock_create(apr_pool_t *pool, server_rec *server)
     return apr_pmemdup(pool, &el_stock_defaults, sizeof(el_stock_defaults));
 }
 
-/*
- * Merges each field on its own, so that one directive in a vhost resets no other. The stock modules
- * replace them all.
- */
+/* Merges field by field: unlike in the stock modules, one directive in a vhost resets no other. */
 void *el_stock_merge(apr_pool_t *pool, void *base, void *add)
 {
     const el_stock_t *from = add;

@@ -135,10 +135,7 @@ typedef struct {
 void *el_limits_create(apr_pool_t *pool, char *path);
 void *el_limits_merge(apr_pool_t *pool, void *base, void *add);
 
-/*
- * The limits for a request body. Takes LimitRequestBody if `size` is 0. Works without
- * deflate_module.
- */
+/* The limits for a request body, also without deflate_module; size 0 is LimitRequestBody. */
 el_limits_t el_limits_of(const request_rec *r);
 
 /* Lowers `size` to LimitRequestBody, for a decoded body that is written to disk. */

@@ -20,10 +20,7 @@
 extern int el_log_index;
 #define EL_USE_LOG static int *const aplog_module_index = &el_log_index
 
-/*
- * Marks a function that few responses need. If it was inlined, every response would save and
- * restore its registers.
- */
+/* For functions that few responses need: inlined, they would cost each response registers. */
 #define EL_RARE __attribute__((noinline))
 
 /* The output filters besides the three compressors. INFLATE decodes responses. */
@@ -45,16 +42,12 @@ extern int el_log_index;
 #define EL_FILTER_DEFLATE "DEFLATE"
 #define EL_FILTER_REQUEST_INFLATE "ELASTIC_INFLATE"
 
-/*
- * True during the first of the two times that httpd reads its configuration at start, which is only
- * a test.
- */
+/* True while httpd reads its configuration only to test it, the first of two times at its start. */
 bool el_warnings_are_early(void);
 
 /*
  * Logs a warning about the configuration, with the text of `error` unless that is 0, and keeps it
- * for the status page. Call it only before the children start. A new configuration begins without
- * warnings.
+ * for the status page until the next configuration. Only before the children start.
  */
 void el_warn(const server_rec *server, apr_status_t error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -189,10 +189,7 @@ el_range_t el_range_built_in(el_coding_t coding, el_range_t wanted)
 
 /* --- policy */
 
-/*
- * mod_deflate leaves bodies of up to 68 bytes alone if one brigade has all of them; mod_brotli
- * encodes every size.
- */
+/* mod_deflate skips bodies of up to 68 bytes in a single brigade; mod_brotli skips none. */
 static const int64_t config_min_sizes[EL_RECORDS] = {
     [EL_RECORD_ELASTIC] = EL_MIN_SIZE_AUTO, [EL_RECORD_DEFLATE] = 69, [EL_RECORD_BROTLI] = 0,
 };

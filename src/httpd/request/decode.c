@@ -80,9 +80,8 @@ void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
 }
 
 /*
- * True if an inner layer got too many bytes for the body's encoded bytes. It may produce no output,
- * for example from an endless file name in a gzip header, so checking the final output is not
- * enough.
+ * True if an inner layer got too many bytes for the body's encoded bytes. It may output nothing, as
+ * for an endless file name in a gzip header, so a check of the output is not enough.
  */
 static bool decode_is_layer_over_ratio(const el_inflate_t *inflate, const el_layer_t *layer)
 {

@@ -21,9 +21,8 @@ EL_USE_LOG;
 #define READ_SIZE APR_BUCKET_BUFF_SIZE
 
 /*
- * A decoded body is held in memory up to the first size, and in a file up to the second, so that
- * its handler can be told the length. nginx begins a file at 16 KB, and PHP accepts 8 MB by
- * default.
+ * A decoded body is held in memory up to the first size, in a file up to the second, so that its
+ * handler can be told the length. nginx begins a file at 16 KB; PHP accepts 8 MB by default.
  */
 #define HELD_IN_MEMORY ((apr_off_t)64 * 1024)
 #define HELD_MOST ((uint64_t)8 << 20)
@@ -121,10 +120,7 @@ static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
         apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
         apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
 
-        /*
-         * Only for this status does httpd omit the last chunk, so that the client notices the
-         * error.
-         */
+        /* Only this status makes httpd omit the last chunk, which shows the client an error. */
         APR_BRIGADE_INSERT_TAIL(bb,
                                 ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
@@ -501,8 +497,7 @@ static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
 
 /*
  * Reads the body's beginning, or all of it, so that the header changes before the handler sees it:
- * CGI scripts and origins must not get the encoded body's length and coding. Returns OK or an error
- * status.
+ * CGI scripts and origins must not get the encoded length and coding. Returns OK or an error.
  */
 static int inflate_read_early(ap_filter_t *f)
 {

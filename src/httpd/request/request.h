@@ -12,9 +12,8 @@
 void el_input_register(void);
 
 /*
- * Registers the filters of mod_deflate: the input filter DEFLATE, for SetInputFilter, and the
- * output filter INFLATE, which decodes a response's outermost coding, so that later filters see
- * text.
+ * Registers mod_deflate's filters: the input filter DEFLATE, for SetInputFilter, and the output
+ * filter INFLATE, which removes a response's outermost coding, so that later filters see text.
  */
 void el_inflate_register_deflate(void);
 
@@ -47,10 +46,7 @@ void el_visitor_keep(request_rec *r);
 
 /* ---- decoders -------------------------------------------------------------------------------- */
 
-/*
- * A chain of decoders, outermost coding first: encoded bytes in, buckets out, within the limits.
- * One body uses it.
- */
+/* Decoders, outermost coding first: encoded bytes in, buckets out. One body uses them. */
 
 /*
  * The most codings of one body. Two occur now and then by accident; each further one would only
@@ -102,9 +98,8 @@ size_t el_inflate_codings(apr_pool_t *pool, const char *list, size_t max, el_cod
                           const char **rest);
 
 /*
- * Opens `inflate`, in the caller's memory, for `count` codings. Returns false if memory is short.
- * An open response is decoded to its end whatever memory that takes. r->pool closes it at the
- * latest.
+ * Opens `inflate`, in the caller's memory, for `count` codings, until r->pool ends. False if memory
+ * is short. An open response is decoded to its end whatever memory that takes.
  */
 bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t count,
                      const el_limits_t *limits, const request_rec *r);

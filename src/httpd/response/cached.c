@@ -188,10 +188,7 @@ static bool cached_name_body(el_response_t *response, const apr_bucket_brigade *
     return el_fingerprint_end(&fingerprint, &response->cached.name) && is_whole;
 }
 
-/*
- * The number of files whose names are remembered: computing one takes as long as all the rest of a
- * cached response.
- */
+/* The files whose names are remembered: a name takes as long as the rest of a cached response. */
 #define NAMES 64
 
 /* The name of a file on one server. */
@@ -228,10 +225,7 @@ static known_t cached_know_file(const request_rec *r, const el_cached_t *cached)
     return known;
 }
 
-/*
- * Names the body by a file's numbers, if the body is exactly one whole file and its numbers
- * identify its content.
- */
+/* Names the body by a file's numbers, if it is one whole file and they identify its content. */
 static bool cached_name_file(const request_rec *r, el_cached_t *cached,
                              const apr_bucket_brigade *bb)
 {

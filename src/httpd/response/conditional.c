@@ -304,9 +304,7 @@ void el_conditional_prepare(request_rec *r)
 
 /* ---- the header of a 304 --------------------------------------------------------------------- */
 
-/*
- * They describe the identity. A cache would compare them with its encoded body, and discard that.
- */
+/* They describe the identity; a cache would compare them with its encoded body, and discard it. */
 static void conditional_unset_identity(request_rec *r)
 {
     el_field_unset(r, "Content-Length");
@@ -436,9 +434,7 @@ typedef struct {
     bool negotiated;    /* another client might get it encoded */
 } judgement_t;
 
-/*
- * The answer of the filter that would encode the response: the highest weight wins, then the first.
- */
+/* The answer of the filter that would encode: the highest weight wins, then the first. */
 static judgement_t conditional_judge(el_response_t *response)
 {
     judgement_t best = {.coding = EL_IDENTITY};
@@ -493,10 +489,7 @@ void el_not_modified_returned(request_rec *r)
     }
 }
 
-/*
- * Handles a 304 if our filter is inside a harness of mod_filter, which skips its filters for all
- * statuses but 200.
- */
+/* Handles a 304 if a harness of mod_filter holds our filter, and skips it as for all but 200. */
 static apr_status_t conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;

@@ -524,10 +524,7 @@ static bool filter_choose_setup(el_response_t *response, el_decision_t *decision
     return true;
 }
 
-/*
- * A trial's bytes at most: igzip 1 or br 0 take about 30 µs for them, and setting up their tables
- * has paid off.
- */
+/* A trial's most bytes: igzip 1 or br 0 take about 30 µs, and their tables have paid off. */
 #define TRIAL_MOST (16 * 1024)
 
 /* And at least: with fewer bytes, the coding's framing dominates the ratio. */
@@ -575,9 +572,7 @@ static bool filter_saves_nothing(const el_response_t *response)
     return measured.out > 0 && measured.out >= measured.in - TRIAL_SAVED(measured.in);
 }
 
-/*
- * Answers in the decided coding: with a dictionary, a cached or a fresh encoding, or uncompressed.
- */
+/* Answers in the decided coding, with a dictionary, cached or fresh; or uncompressed. */
 static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *bb,
                                   el_decision_t decision)
 {
@@ -624,10 +619,7 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
         filter_release(response);
         return filter_send_identity(response, bb, filter_refuse(EL_REASON_NOT_SMALLER));
     }
-    /*
-     * A cached encoding must be found again by the same setup, and HEAD needs GET's length: no
-     * trial.
-     */
+    /* No trial if the result is cached under the setup's name, or HEAD needs GET's length. */
     if (!el_coding_needs_dictionary(choice->coding) && !response->facts.moment.may_be_cached
         && !response->facts.demand.head) {
         el_choose_for_t body = {policy, &response->facts, response->whole, response->effort};

@@ -37,9 +37,7 @@ void el_field_unset(request_rec *r, const char *name)
     apr_table_unset(r->err_headers_out, name);
 }
 
-/*
- * True if Content-Encoding only names transfer encodings of RFC 2045, which do not encode a body.
- */
+/* True if Content-Encoding names transfer encodings only (RFC 2045): these encode no body. */
 static bool header_is_plain(const char *encoding)
 {
     static const char *const plain[] = {"7bit", "8bit", "binary"};

@@ -123,10 +123,7 @@ typedef struct {
 /* Examines the chain; with `clear`, removes all compressors first. */
 el_chain_t el_chain_look(request_rec *r, bool clear);
 
-/*
- * True if every harness of mod_filter in the chain was made by AddOutputFilterByType for a
- * compressor.
- */
+/* True if AddOutputFilterByType made all harnesses of mod_filter, each for a compressor. */
 bool el_chain_harnesses_compress(const request_rec *r);
 
 /* Adds ELASTIC as the last content filter. */

@@ -38,9 +38,8 @@ static void hold_read_min_size(el_response_t *response)
 }
 
 /*
- * Measures the body's first brigade. Returns true, and sets the wait, if more of it is needed. Too
- * large a body is streamed at once; too small a body is not waited for if a backend announced its
- * length.
+ * Measures the body's first brigade. Returns true, and sets the wait, if more is needed. Streams
+ * too large a body at once; does not wait for a small one if a backend announced its length.
  */
 static bool hold_must_wait(el_response_t *response, const apr_bucket_brigade *bb)
 {
@@ -80,10 +79,7 @@ typedef enum {
     LOOK_FAILED   /* reading failed */
 } look_t;
 
-/*
- * Reads a bucket of unknown length and sets `*len`; `seen` bytes came before it. APR_EAGAIN: decide
- * with these.
- */
+/* Reads a bucket of unknown length after `seen` bytes. APR_EAGAIN: decide without it. */
 static apr_status_t hold_read(apr_bucket *bucket, const el_wait_t *wait, uint64_t seen,
                               apr_size_t *len)
 {
@@ -119,10 +115,7 @@ static apr_status_t hold_read(apr_bucket *bucket, const el_wait_t *wait, uint64_
     }
 }
 
-/*
- * Looks through `bb`, and adds to `*seen`, until wait->most bytes were seen. `*status` is the error
- * of LOOK_FAILED.
- */
+/* Adds to `*seen` until wait->most bytes were seen. `*status`: why reading failed. */
 static look_t hold_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
                         apr_status_t *status)
 {

@@ -195,8 +195,8 @@ bool el_response_has_range(const request_rec *r);
 
 /*
  * True if a Range request must get the whole response because its If-Range cannot match a
- * negotiated one (RFC 9110 §13.1.5): it has a date, which all encodings share, a weak tag, or
- * another tag.
+ * negotiated one (RFC 9110 §13.1.5): it has a date, which all encodings share, or a weak or other
+ * tag.
  */
 bool el_response_void_range(const request_rec *r);
 
@@ -215,8 +215,7 @@ el_effort_t el_response_effort(el_response_t *response);
 /*
  * In post_read_request: notes the credentials, because other modules remove them before the
  * response is made (RequestHeader unset, mod_auth_openidc, mod_session_cookie). Runs before
- * authentication, but after mod_headers: a field that `RequestHeader … early` removes counts as not
- * sent.
+ * authentication, but after mod_headers: fields that `RequestHeader … early` removes do not count.
  */
 int el_response_note_credentials(request_rec *r);
 

@@ -28,8 +28,7 @@ void el_filter_register_record(el_record_t record);
  * record has its length (if known), `whole` and the minimum size. A HEAD's partial body says
  * nothing about the size.
  *
- * Returns false if the buckets are kept for the next call, or the response was broken off: return
- * `*rv`.
+ * Returns false if the buckets are kept for the next call, or the response is broken off.
  */
 bool el_hold(el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv);
 
@@ -62,10 +61,7 @@ void el_cached_store(el_response_t *response);
  */
 const el_available_t *el_available_ahead(el_response_t *response);
 
-/*
- * The same after the response's header was checked: scripts of another site need its permission to
- * read the response.
- */
+/* The same, if the response's header permits it: scripts of other sites need its permission. */
 const el_available_t *el_available_of(el_response_t *response);
 
 /*
@@ -119,9 +115,8 @@ bool el_not_modified_named(el_response_t *response);
 bool el_not_modified_now(el_response_t *response, const char *decoded);
 
 /*
- * The facts of the 200 that would have answered a 304's request, as far as the header tells. If the
- * type or length is missing, as with most scripts and backends, assumes a listed type and a large
- * body.
+ * The facts of the 200 that would have answered a 304's request, as far as the header tells. A
+ * missing type counts as listed, a missing length as large: most scripts and backends omit both.
  */
 el_facts_t el_not_modified_facts(el_response_t *response, const el_policy_t *policy, bool by_type);
 

@@ -37,10 +37,7 @@ static el_cost_t costs_site(el_coding_t coding, const el_setup_t *setup, bool wh
  */
 #define OWN_MOST (10 * WHOLE)
 
-/*
- * The last body stands for its page. A rule needs several bodies, because the first may be unlike
- * the others.
- */
+/* One body stands for its page; a rule needs several, because the first may be unlike others. */
 #define BODIES_OF_RULE 8
 
 /*
@@ -238,9 +235,7 @@ static size_t costs_collect_allowed(const el_ladder_key_t *key, el_rung_t *rungs
     return costs_read_bound(key, &most) ? el_ladder_bound(rungs, count, most) : count;
 }
 
-/*
- * Packs the bounds of the key's codings into one number: 11 bits each, of which a level takes five.
- */
+/* Packs the bounds of the key's codings into one number, 11 bits each; a level takes five. */
 static uint64_t costs_bounds_of(const el_ladder_key_t *key)
 {
     uint64_t bounds = 0;

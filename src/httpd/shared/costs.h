@@ -5,8 +5,7 @@
  *
  * The expected size of a dictionary-compressed body is that of its base coding, times the share
  * that the dictionary left of this page; if that is unknown, of all pages that the dictionary is
- * for; otherwise of pages in general. It is compared with the size of this page without a
- * dictionary.
+ * for; otherwise of pages in general. The size of this page without a dictionary is learned, too.
  */
 #ifndef ELASTIC_SHARED_COSTS_H
 #define ELASTIC_SHARED_COSTS_H
@@ -21,9 +20,7 @@
 /* The expected cost of `coding` with `setup`, for a body of about setup->size_hint bytes. */
 el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole);
 
-/*
- * False if the engine's window, memory or block size is configured: such setups are not measured.
- */
+/* False if the engine's window or memory is configured: such setups are not measured. */
 bool el_costs_are_kept(const el_setup_t *setup);
 
 /* The measurement of one encoded body. */
@@ -60,10 +57,7 @@ typedef struct {
  */
 el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t effort, uint32_t most);
 
-/*
- * The price of a saved byte that `effort` means on this ladder, in ns of CPU time; INFINITY: only
- * bytes count.
- */
+/* The price of a saved byte on this ladder, ns of CPU time; INFINITY: only bytes count. */
 double el_ladders_price(const el_ladder_key_t *key, el_effort_t effort);
 
 /*

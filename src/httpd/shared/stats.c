@@ -234,9 +234,7 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
     uint64_t framing = coding == EL_GZIP ? GZIP_FRAMING : 0;
     uint64_t out = usage->out > framing ? usage->out - framing : 0;
 
-    /*
-     * As mod_deflate, which notes nothing of an empty body, and mod_brotli, which omits the ratio.
-     */
+    /* mod_deflate notes nothing of an empty body, and mod_brotli all but the ratio. */
     stats_note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0 || coding != EL_GZIP, usage->in);
     stats_note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
     stats_note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0,

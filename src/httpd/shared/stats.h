@@ -73,10 +73,7 @@ const char *el_vhosts_name(unsigned slot);
 /* Notes the present load, position and day. Called by the child that took a sample. */
 void el_past_note(void);
 
-/*
- * The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1. Returns false if that
- * minute has no sample.
- */
+/* The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1; false: no sample in it. */
 bool el_past_minute(unsigned age, el_history_point_t *point);
 
 /* The counts since local midnight, or since the start if that is later. */

@@ -219,16 +219,12 @@ static void tick_open_sampler(server_rec *main_server, apr_pool_t *pconf)
 #define LATE (3 * TICK)
 
 /*
- * A child waits at most this long, µs. If the sampling child ends and no response wakes another
- * child, samples are missing for this long. Memory held by dead processes is counted this long,
- * too.
+ * A child waits at most this long, µs. If the sampling child ends and no response wakes another, no
+ * samples come for so long; and memory held by dead processes is counted so long.
  */
 #define WAIT UINT64_C(10000000)
 
-/*
- * The exiting child waits at most this long, µs, for a call of `also`, which takes a thousandth of
- * it.
- */
+/* The longest that an exiting child waits for also(), µs; that takes a thousandth of it. */
 #define END_WAIT UINT64_C(2000000)
 
 /*

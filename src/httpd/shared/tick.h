@@ -24,10 +24,7 @@ void el_tick_open(server_rec *main_server, apr_pool_t *pconf);
  */
 void el_tick_also(void (*call)(uint64_t now, bool samples));
 
-/*
- * In child_init, after mod_watchdog's hook: lets the timer wait from now on, and wakes it when the
- * child ends.
- */
+/* In child_init, after mod_watchdog's: from now on the timer may wait; the child's end wakes it. */
 void el_tick_child(apr_pool_t *pchild, server_rec *main_server);
 
 /* A response that will be encoded begins: see el_state_arrival(). Any thread, after child_init. */
