@@ -65,7 +65,7 @@ def make(run, name, row, site):
         more |= {"elastic": False} if name == IN_PLACE else {}
         one = setup.serve(run, folder, modules=CACHE if row.kept else (), site=site, **more)
     elif issubclass(row.kind, Proxy):
-        # One for each: connections that a proxy keeps open are no more there for another.
+        # One for each proxy, because a proxy's open connections are not available to another.
         origin = NOTHING.serve(run, f"{folder}-origin", site=site).start()
         one = row.kind(run, folder, row.snippet, origin, site=site)
     else:

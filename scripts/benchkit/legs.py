@@ -23,7 +23,7 @@ class Leg:
 
     def serves(self, population, rate):
         """True if it is a choice for these clients. One coding's leg suits all clients that accept
-        it; an adaptive one suits those with its codings."""
+        it; an adaptive one only clients like those that it was measured with."""
         if self.rate not in (0, rate):
             return False
         if population == BROWSERS:

@@ -96,7 +96,7 @@ def count_requests(leg, clients, seconds):
     server = leg.server
     pids = sample.family(server.pids, sample.read_parents())
     with contextlib.closing(server.connect()) as connection:
-        server.ask(connection, leg.path, leg.headers)  # the first one's connection costs, too
+        server.ask(connection, leg.path, leg.headers)  # includes the connection's cost
         before, used, tries = sample.cpu_of(pids), 0.0, 0
         while tries < PROBES and used < probe:
             server.ask(connection, leg.path, leg.headers)

@@ -115,7 +115,7 @@ def pairs_outside(count):
     """
     import numpy
 
-    ways = [1.0]  # in how many ways some of the ranks so far have the sum that is the place
+    ways = [1.0]  # how many ways some of the ranks so far have this index as their sum
     for rank in range(1, count + 1):
         ways = numpy.convolve(ways, [1.0, *[0.0] * (rank - 1), 1.0])
     return int(numpy.searchsorted(numpy.cumsum(ways), 0.025 * 2.0 ** count, side="right")) - 1

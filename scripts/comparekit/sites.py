@@ -78,7 +78,7 @@ class Site:
             self.server.write(f"{number}.asis", head.strip().encode() + b"\n\n" + contents(name)[0])
 
     def _config(self, server, is_ours):
-        # No sample shows any load: the levels stay where stock has them.
+        # No sample shows any load, so levels stay at the stock values.
         parts = [_BASE, server, "ElasticProcStat {root}/stat" if is_ours else ""]
         parts += [at(str(number), lines.replace("{here}", f"/{number}"))
                   for number, lines in enumerate(self._places)]

@@ -1,4 +1,4 @@
-"""What httpd is configured to do today: mod_deflate's and mod_brotli's levels."""
+"""The present configuration of httpd: mod_deflate's and mod_brotli's levels."""
 
 import pathlib
 import re
@@ -8,7 +8,7 @@ from sizingkit.pages import Problem
 
 PLACES = ("/etc/apache2/apache2.conf", "/etc/httpd/conf/httpd.conf",
           "/usr/local/apache2/conf/httpd.conf")
-DEFLATE, BROTLI = 6, 5  # levels of the modules where nothing is said
+DEFLATE, BROTLI = 6, 5  # the modules' default levels
 
 
 class Now(typing.NamedTuple):
@@ -23,14 +23,14 @@ class Now(typing.NamedTuple):
                             if text) or "no compression"
 
     def of(self, page, encoders):
-        """The Result of a page, or None where it is not compressed."""
+        """The Result of a page, or None if it is not compressed."""
         if not (page.is_compressible() and page.body and (self.br or self.gzip)):
             return None
         return encoders.stock("br" if self.br else "gzip", self.br or self.gzip, page.body)
 
 
 def read(path, seen=None):
-    """The text of a configuration with what it includes."""
+    """The text of a configuration including the files that it includes."""
     seen = set() if seen is None else seen
     path = pathlib.Path(path)
     if path in seen or not path.is_file():
@@ -70,7 +70,7 @@ def of_text(text, source):
 
 
 def find(given=None):
-    """Of the configuration `given`, else of httpd's on this machine, else mod_deflate's default."""
+    """From the configuration `given`, else httpd's on this machine, else mod_deflate's default."""
     for path in [given] if given else PLACES:
         if pathlib.Path(path).is_file():
             return of_text(read(path), str(path))

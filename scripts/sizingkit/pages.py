@@ -1,4 +1,4 @@
-"""The pages: of a folder, or of a site, from a URL on."""
+"""The pages of a folder, or of a site from a URL on."""
 
 import html.parser
 import mimetypes
@@ -10,9 +10,9 @@ import urllib.request
 import zlib
 
 PATIENCE = 20  # seconds for a page
-LARGEST = 32 << 20  # bytes; what is larger is no page
+LARGEST = 32 << 20  # bytes; larger ones are not pages
 
-# As browsers ask by https.
+# As browsers send by https.
 ACCEPTED = "gzip, deflate, br, zstd"
 
 # The default of ElasticTypes.
@@ -31,19 +31,19 @@ TYPES = ("text/*", "application/javascript", "application/json", "application/*+
          "image/x-icon", "image/vnd.microsoft.icon", "model/*+json", "model/*+xml",
          "model/gltf-binary", "model/obj", "model/mtl", "model/stl")
 
-# Where Python's table differs from httpd's mime.types, or has nothing.
+# Types that Python's table lacks, or has differently from httpd's mime.types.
 SUFFIXES = {".js": "application/javascript", ".mjs": "application/javascript",
             ".wasm": "application/wasm", ".php": "text/html", ".woff2": "font/woff2"}
 
 
 class Problem(Exception):
-    """The text is for the user: what went wrong, and what to do."""
+    """The text tells the user what went wrong, and what to do."""
 
 
 class Sent(typing.NamedTuple):
-    """What the site sends to a browser."""
+    """The response of the site to a browser."""
 
-    coding: str  # gzip, br, zstd ...; "" where the body is not compressed
+    coding: str  # gzip, br, zstd ...; "" if the body is not compressed
     nbytes: int  # of the body
 
 
@@ -51,7 +51,7 @@ class Page(typing.NamedTuple):
     name: str
     kind: str  # media type
     body: bytes  # uncompressed
-    sent: Sent | None = None  # of a folder's file, none
+    sent: Sent | None = None  # a folder's file has none
 
     def is_compressible(self):
         return any(matches(self.kind, pattern) for pattern in TYPES)
@@ -64,7 +64,7 @@ def matches(kind, pattern):
 
 
 def collect(given, most, say):
-    """The pages of a folder or below a URL, `most` at the most."""
+    """The pages of a folder or below a URL, at most `most`."""
     if "://" in given:
         return of_site(given, most, say)
     folder = pathlib.Path(given)
@@ -78,7 +78,7 @@ def kind_of(path):
 
 
 def of_folder(folder, most):
-    """Precompressed files that were made in advance are not pages."""
+    """Precompressed files are not pages."""
     files = sorted(path for path in folder.rglob("*") if path.is_file()
                    and path.suffix not in (".gz", ".br", ".zst")
                    and not any(part.startswith(".") for part in path.relative_to(folder).parts))
@@ -95,7 +95,7 @@ def of_folder(folder, most):
 
 
 class Links(html.parser.HTMLParser):
-    """What a page refers to: pages, scripts, styles and images."""
+    """The links of a page: to pages, scripts, styles and images."""
 
     NAMES = {"a": "href", "link": "href", "script": "src", "img": "src"}
 
@@ -128,8 +128,7 @@ def ask(url, accepted):
 
 
 def plain(answer):
-    """The body of an answer that was asked for without a coding: some servers compress it anyway.
-    """
+    """The body of an answer to a request without codings: some servers compress it anyway."""
     if not answer.coding:
         return answer.body
     if answer.coding != "gzip":
@@ -145,7 +144,7 @@ def fetch(url):
 
 
 def of_site(start, most, say):
-    """Breadth first, on the same host only; what cannot be had is left out, but for the first."""
+    """Breadth first, on the same host only; failures are left out, except for the first URL."""
     origin = urllib.parse.urlsplit(start)
     if origin.scheme not in ("http", "https") or not origin.netloc:
         raise Problem(f"{start} is no http or https URL")

@@ -41,8 +41,8 @@ def measure(pages, today, encoders, say):
 
 def choose(setups, rate, load, most=None):
     """
-    As the default goal does: where what a byte may cost is its time on the wire, less where
-    requests wait for the CPU; among those of `most` bytes, where it is given.
+    Like the default goal: a byte costs at most its time on the wire, less if requests wait for the
+    CPU. If `most` is given, only setups with at most that many bytes count.
     """
     price = 8 / rate * (1 - load) ** 2
     able = [one for one in setups if most is None or one.nbytes <= most] or setups

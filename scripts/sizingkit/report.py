@@ -1,4 +1,4 @@
-"""The result: one page for whoever decides, the summary first; and the same as text."""
+"""The result: one page for decision makers, the summary first; and the same as text."""
 
 import html
 
@@ -17,7 +17,7 @@ th:first-child, td:first-child { font-weight: normal; text-align: left }
 
 
 def cost(plan, prices):
-    """Of a million requests."""
+    """The cost of a million requests."""
     per_hour, per_gigabyte = prices
     return MILLION * (plan.cpu / HOUR * per_hour + plan.nbytes / GIGABYTE * per_gigabyte)
 
@@ -51,7 +51,7 @@ HEADS = ("", "Sent, of a page", "CPU time of compressing it", "Until it is there
 
 
 def kinds(sizes):
-    """(media type, pages, KB, share that is left today) with the most bytes first."""
+    """(media type, pages, KB, share left today) with the most bytes first."""
     found = {}
     for size in sizes:
         row = found.setdefault(size.kind or "unknown", [0, 0, 0])

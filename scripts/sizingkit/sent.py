@@ -1,4 +1,4 @@
-"""What the site sends today, and which library at which level its encodings match."""
+"""The site's present responses, and the library and level that its encodings match."""
 
 import typing
 
@@ -7,18 +7,18 @@ from codeckit import engines
 from sizingkit import pages
 from sizingkit.setups import Result
 
-# The libraries of each coding, the usual one first, and the levels that are tried: what makes the
-# nearest sizes is taken for the one that made them.
+# The libraries of each coding, the usual one first, and the levels to try. The one with the nearest
+# sizes is assumed.
 LIBRARIES = {"gzip": (("zlib", range(1, 10)), ("libdeflate", range(1, 13)), ("ISA-L", range(1, 4))),
              "br": (("brotli", range(12)),), "zstd": (("zstd", range(1, 20)),)}
 
-COMPARED = 3  # pages of a coding that are encoded by all of these
-LARGEST = 256 << 10  # bytes of such a page: the highest levels take long
+COMPARED = 3  # pages of a coding that all of these encode
+LARGEST = 256 << 10  # bytes of such a page, because the highest levels take long
 SAME = 0.01  # of the size: other framing, pieces and window sizes differ by less than levels
 
 
 class Match(typing.NamedTuple):
-    """What the encodings of a coding are like."""
+    """The library and level that the encodings of a coding resemble."""
 
     library: str
     level: int
@@ -30,13 +30,13 @@ class Match(typing.NamedTuple):
 
 
 def chosen(encoded):
-    """The largest that do not take too long: levels differ the most there."""
+    """The largest pages that do not take too long: levels differ most there."""
     ordered = sorted(encoded, key=lambda page: (len(page.body) > LARGEST, -len(page.body)))
     return ordered[:COMPARED]
 
 
 def match(coding, encoded):
-    """The Match of pages in one coding; None where no library of it is installed."""
+    """The Match of pages in one coding; None if no library of it is installed."""
     compared = chosen(encoded)
     largest = max(len(page.body) for page in compared)
     total = sum(page.sent.nbytes for page in compared)
@@ -50,7 +50,7 @@ def match(coding, encoded):
 
 
 class Today:
-    """Today, by what came: each page in the coding and with the bytes that the site sends."""
+    """The present state from the responses: each page in the site's coding, with its bytes."""
 
     def __init__(self, found):
         by_coding = {}
@@ -72,7 +72,7 @@ class Today:
                 "encodings are kept or made in advance, it is none in truth")
 
     def of(self, page, encoders):
-        """The Result of a page, or None where it comes uncompressed."""
+        """The Result of a page, or None if it is uncompressed."""
         coding = page.sent.coding
         if not coding or not page.body:
             return None

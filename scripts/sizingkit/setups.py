@@ -1,19 +1,19 @@
-"""Each coding and level that mod_elastic has: bytes and CPU time of a body, measured here."""
+"""Each coding and level of mod_elastic: bytes and CPU time of a body, measured here."""
 
 import time
 import typing
 
 from codeckit import engines
 
-# The engine of each level of a coding, by default bounds; where the first is not installed, the
-# next. ISA-L's levels are others: its 1 is gzip 1.
+# The engine of each level of a coding, within the default bounds; if the first is not installed,
+# the next. ISA-L counts its levels differently: its 1 is gzip 1.
 SETUPS = ([("gzip", 1, (("ISA-L", 1), ("libdeflate", 1), ("zlib", 1)))]
           + [("gzip", level, (("libdeflate", level), ("zlib", level))) for level in range(2, 10)]
           + [("br", level, (("brotli", level),)) for level in range(7)]
           + [("zstd", level, (("zstd", level),)) for level in range(1, 10)])
 
-LONG_ENOUGH = 0.002  # seconds, so that the clock's steps do not matter
-MOST = 5  # times a body is encoded
+LONG_ENOUGH = 0.002  # seconds, so that the clock's resolution does not matter
+MOST = 5  # times to encode a body
 
 
 class Result(typing.NamedTuple):
@@ -24,7 +24,7 @@ class Result(typing.NamedTuple):
 
 
 def measured(encoder, body):
-    """(bytes, seconds of the fastest run): what else the machine does makes a run longer."""
+    """(bytes, seconds of the fastest run), because other work makes a run longer."""
     best, spent = float("inf"), 0.0
     for _ in range(MOST):
         started = time.process_time()
@@ -48,7 +48,7 @@ class Encoders:
         return measured(self.made[key], body)
 
     def elastic(self, body):
-        """A Result of each setup that is installed; contexts are kept, as the module keeps them."""
+        """A Result of each installed setup; contexts are reused, as in the module."""
         found = []
         for coding, level, makers in SETUPS:
             for library, own in makers:

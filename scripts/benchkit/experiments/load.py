@@ -56,7 +56,7 @@ SCALED = {"smoke": "Its figures mean nothing. ", "normal": "",
 
 # The flood: load, height, and seconds before, within and after it.
 BASE, HEIGHT = 0.15, 10
-PATIENCE, TRIES = 2.0, (1, 3)  # seconds after which a client gives up, or every other asks again
+PATIENCE, TRIES = 2.0, (1, 3)  # seconds until a client gives up; every other one asks again
 CHEAPEST = "gzip 1"  # of all that compress
 FLOODED = (DEFAULT, DEFAULT_GZIP, CHEAPEST, "zstd 1", "mod_deflate 1", "nginx 1", IDENTITY)
 CURVES = {DEFAULT: plot.KEPT, "zstd 1": plot.BR, "gzip 1": plot.GZIP, "gzip 6": plot.CACHED,
