@@ -161,7 +161,7 @@ def anchors(first, second):
     places = {token: at for at, token in enumerate(second)}
     pairs = [(at, places[token]) for at, token in enumerate(first)
              if token in once[0] and token in once[1]]
-    ends, chains, before = [], [], [None] * len(pairs)  # the longest rising row, by patience
+    ends, chains, before = [], [], [None] * len(pairs)  # by patience sorting
     for number, (_, place) in enumerate(pairs):
         pile = bisect.bisect_left(ends, place)
         ends[pile:pile + 1], chains[pile:pile + 1] = [place], [number]

@@ -1,29 +1,29 @@
-"""What each page would get, and what all of that comes to."""
+"""The encoding of each page, and the totals."""
 
 import typing
 
-SMALL = 1200  # bytes of a body that fit one TCP segment together with the header
+SMALL = 1200  # bytes of a body that fits one TCP segment with the header
 BUSY = 0.8  # load of the busy CPU
 
 ELASTIC = "mod_elastic, CPU idle"
 
 
 class Plan(typing.NamedTuple):
-    """The means of a request for one of the pages."""
+    """The means for a request of one of the pages."""
 
     name: str
     nbytes: float
     cpu: float  # seconds of compression
-    seconds: float  # until the page is there: compression, and the bytes at the clients' rate
+    seconds: float  # until the page is there: compression, and transfer at the clients' rate
 
 
 class Sizes(typing.NamedTuple):
-    """A page: its media type and size, what it gets today, and what it could get."""
+    """A page: its media type and size, its present encoding, and its possible ones."""
 
     kind: str
     nbytes: int
-    today: typing.Any  # a Result, or None: it is not compressed
-    setups: list  # Results; none: it is not compressed
+    today: typing.Any  # a Result, or None: not compressed
+    setups: list  # Results; empty: not compressed
 
 
 def measure(pages, today, encoders, say):
@@ -50,7 +50,7 @@ def choose(setups, rate, load, most=None):
 
 
 def total(name, sizes, rate, pick):
-    """`pick` gives the Result of a page, or None."""
+    """`pick` returns the Result of a page, or None."""
     picked = [(size, pick(size)) for size in sizes]
     nbytes = sum(one.nbytes if one else size.nbytes for size, one in picked) / len(sizes)
     cpu = sum(one.seconds for _, one in picked if one) / len(sizes)
@@ -58,9 +58,8 @@ def total(name, sizes, rate, pick):
 
 
 def make(sizes, rate, today):
-    """Uncompressed, today, and three of mod_elastic; of the last, no page has more bytes than
-    today.
-    """
+    """Uncompressed, today, and three of mod_elastic; with the last, no page has more bytes than
+    today."""
     def at(load):
         return lambda size: choose(size.setups, rate, load) if size.setups else None
 

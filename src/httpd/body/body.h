@@ -40,9 +40,9 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
                           apr_read_type_e mode);
 
 /*
- * Keeps the data of `bb` beyond this call of a filter, in `pool` or in own memory. Copies up to
- * `most` bytes of data that is not private and has a length, because a handler may close its file
- * when the filter returns. Returns APR_INCOMPLETE if such data was left, another error if data
+ * Keeps the data of `bb` beyond this call of a filter, in `pool` or in memory of its own. Copies up
+ * to `most` bytes of data that is not private and has a length, because a handler may close its
+ * file when the filter returns. Returns APR_INCOMPLETE if such data was left, another error if data
  * cannot be read or memory is short.
  */
 apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t most);

@@ -21,7 +21,7 @@ typedef struct {
     uint64_t began_cpu;
 } el_meter_t;
 
-/* A new meter: CPU time is measured for one response in EL_STATS_EVERY, first for the first. */
+/* A new meter. It takes CPU time for one response in EL_STATS_EVERY, the first included. */
 el_meter_t el_meter_create(void);
 
 /* Call these around each call of the encoder. */

@@ -4,9 +4,9 @@
  * ordered by their costs on this site. Single codings without a price, pinned levels and
  * ElasticControl off need no ladder. ElasticMaxTime lowers adaptive levels, never pinned ones.
  *
- * A dictionary-compressed body has the levels of its base coding. It is chosen if it is worth more
- * than the best alternative: it saves more bytes than its CPU time costs at the ladder's price, or,
- * with pinned levels, has fewer bytes.
+ * A dictionary-compressed body has the levels of its base coding. It is chosen if its CPU time,
+ * plus its bytes at the ladder's price, is less than the best alternative's. With pinned levels
+ * only the bytes count.
  */
 #ifndef ELASTIC_RESPONSE_CHOOSE_H
 #define ELASTIC_RESPONSE_CHOOSE_H

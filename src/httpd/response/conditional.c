@@ -11,7 +11,7 @@
 
 /*
  * The assumed limit of a backend. By default httpd, gunicorn and nginx accept a field line of this
- * size (nginx two bytes more), and Tomcat, Jetty and AJP accept all fields together.
+ * size (nginx two bytes more); Tomcat, Jetty and AJP accept as much for all fields together.
  */
 #define BACKEND_LIMIT 8190
 
@@ -304,7 +304,7 @@ void el_conditional_prepare(request_rec *r)
 
 /* ---- the header of a 304 --------------------------------------------------------------------- */
 
-/* They describe the identity; a cache would compare them with its encoded body, and discard it. */
+/* They describe the identity; a cache would compare its encoded body with them, and drop that. */
 static void conditional_unset_identity(request_rec *r)
 {
     el_field_unset(r, "Content-Length");

@@ -124,7 +124,7 @@ static void explain_note(list_t *list, const char *name, const char *note)
     }
 }
 
-/* Adds the reason; there is none if mod_cache answered or the response ended early. */
+/* Adds the reason. Nothing was decided if mod_cache answered or the response ended early. */
 static void explain_outcome(list_t *list, const request_rec *r, const el_response_t *response)
 {
     const char *reason = apr_table_get(r->notes, "elastic-reason");

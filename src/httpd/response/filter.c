@@ -133,7 +133,7 @@ void el_filter_insert(request_rec *r)
 
 /* ---- send ------------------------------------------------------------------------------------ */
 
-/* Sets Vary, because the response depends on what the request accepts. */
+/* Sets Vary for a negotiated response, and drops a Range that cannot match it. */
 static void filter_set_negotiated(el_response_t *response)
 {
     el_available_add_vary(response);
@@ -251,7 +251,7 @@ static void filter_count(const el_response_t *response)
     filter_note_stock(response);
 }
 
-/* Releases the gathered body, and tells waiting threads to encode for themselves. */
+/* Releases the gathered body, and lets threads that wait for its encoding go on. */
 static void filter_release(el_response_t *response)
 {
     el_waiters_leave(&response->cached.waiters, false);
@@ -619,7 +619,7 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
         filter_release(response);
         return filter_send_identity(response, bb, filter_refuse(EL_REASON_NOT_SMALLER));
     }
-    /* No trial if the result is cached under the setup's name, or HEAD needs GET's length. */
+    /* Not if the encoding may be cached, because it is found by its setup; nor for HEAD. */
     if (!el_coding_needs_dictionary(choice->coding) && !response->facts.moment.may_be_cached
         && !response->facts.demand.head) {
         el_choose_for_t body = {policy, &response->facts, response->whole, response->effort};

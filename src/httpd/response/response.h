@@ -81,7 +81,7 @@ typedef struct {
     bool encodable;          /* one of our compressors may run; INFLATE does not count */
     bool harnessed;          /* `harness`, or ours run under AddOutputFilterByType */
     bool inflates;           /* INFLATE is in the chain */
-    const char *listed_type; /* the content type, if it was looked up in ElasticTypes */
+    const char *listed_type; /* the content type, if ElasticTypes is known to list it */
 
     /* The request, as the client sent it. */
     bool accept_known;
@@ -180,9 +180,9 @@ bool el_response_env_allows(const request_rec *r, el_coding_t coding);
 el_facts_t el_response_facts(el_response_t *response, const el_policy_t *policy, bool by_type);
 
 /*
- * The size in bytes below which the body stays uncompressed. With ElasticMinSize auto, this is the
- * largest body that fits into one TCP segment with the header. `size` is the body's as far as
- * known; a body larger than any segment saves the system call.
+ * The size in bytes below which the body stays uncompressed. With ElasticMinSize auto, bodies that
+ * fit into one TCP segment with the header do. `size` is the body's as far as known; for one that
+ * is larger than every segment, the socket is not asked.
  */
 uint64_t el_response_min_size(const el_response_t *response, const el_policy_t *policy,
                               uint64_t size);

@@ -28,7 +28,8 @@ void el_filter_register_record(el_record_t record);
  * record has its length (if known), `whole` and the minimum size. A HEAD's partial body says
  * nothing about the size.
  *
- * Returns false if the buckets are kept for the next call, or the response is broken off.
+ * Returns false if the buckets are kept for the next call, or the response is broken off; the
+ * filter returns `*rv` then.
  */
 bool el_hold(el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv);
 
