@@ -112,7 +112,7 @@ void el_copy_take(el_copy_t *copy, apr_bucket_brigade *bb);
 /* Returns the state. EL_COPY_BEGUN after EOS was passed on: no filter has read all of the body. */
 el_copy_state_t el_copy_state(const el_copy_t *copy);
 
-/* Returns the bytes so far and their number, valid until the next el_copy_take(). */
+/* Returns the bytes so far and their number, valid until the copy grows or ends. */
 const char *el_copy_bytes(const el_copy_t *copy, size_t *nbytes);
 
 /* Frees the bytes, and copies no more; the state is EL_COPY_FAILED. */

@@ -108,7 +108,10 @@ typedef struct {
     /* Sets the header: the first bytes are about to be passed on. */
     void (*begin)(ap_filter_t *f, void *owner);
 
-    /* Takes over the body: `bb` has it from its beginning. More brigades and stream->out follow. */
+    /*
+     * Takes the body over: `bb` has it from its beginning. It then gets later brigades, and frees
+     * stream->out.
+     */
     apr_status_t (*fall_back)(ap_filter_t *f, void *owner, apr_bucket_brigade *bb);
 } el_stream_fallback_t;
 

@@ -360,8 +360,7 @@ el_effort_t el_response_effort(el_response_t *response)
     if (response->effort.price >= 0) {
         /*
          * With `auto`, the connection's delivery rate counts, within the goal's bounds. The goal's
-         * own rate counts if none is known, a proxy is in front, or the application sent less than
-         * that.
+         * own rate counts if none is known, a proxy is in front, or the application sent less.
          */
         if (goal->by_connection && !response_is_proxied(r) && response_socket(r, &fd)
             && el_tcp_rate(fd, &measured)) {

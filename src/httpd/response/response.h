@@ -194,9 +194,8 @@ bool el_response_dated_range(const request_rec *r);
 bool el_response_has_range(const request_rec *r);
 
 /*
- * True if a Range request must get the whole response because its If-Range cannot match a
- * negotiated one (RFC 9110 §13.1.5): it has a date, which all encodings share, or a weak or other
- * tag.
+ * True if a Range request must get the whole because its If-Range cannot match a negotiated
+ * response (RFC 9110 §13.1.5): it has a date, which all encodings share, or a weak or other tag.
  */
 bool el_response_void_range(const request_rec *r);
 

@@ -61,8 +61,8 @@ el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t effort, uint
 double el_ladders_price(const el_ladder_key_t *key, el_effort_t effort);
 
 /*
- * The level to use for the key's single coding when `level` is wanted: the next level above if that
- * makes too many bytes, or the highest one if none above makes few enough.
+ * The level to use when `level` of the key's single coding is wanted: the next that the bound
+ * allows, or the highest that it allows.
  */
 int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level);
 

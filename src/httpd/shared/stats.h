@@ -31,7 +31,7 @@ typedef struct {
 /* The body goes out as it is, for `reason`. */
 void el_stats_skipped(request_rec *r, el_reason_t reason);
 
-/* The body went out encoded by `plan`; `level` is the user's. */
+/* The body went out encoded by `plan`; `level` is as in el_costs_update(). */
 void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage);
 
 /* The body went out in a cached encoding of `engine` at `level`; `usage` is the look-up's. */
