@@ -344,7 +344,7 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
     in_t *in = f->ctx;
     apr_status_t rv;
 
-    /* Connection filters read lines; they do not read bodies. */
+    /* Modes that read lines are for connections, not for bodies. */
     if (mode != AP_MODE_READBYTES && mode != AP_MODE_SPECULATIVE) {
         return ap_get_brigade(f->next, bb, mode, block, readbytes);
     }
