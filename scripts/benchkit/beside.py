@@ -1,4 +1,4 @@
-"""The servers of the experiment peers: each way to compress a static page, by its name."""
+"""The servers of the experiment peers: each way to compress a static page, by name."""
 
 import dataclasses
 
@@ -15,12 +15,12 @@ STOCK = "AddOutputFilterByType DEFLATE text/html\n"
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A server and how it compresses."""
+    """A server and its way to compress."""
 
-    kind: object  # a Setup of an httpd's, or a class with the snippet
+    kind: object  # a Setup of an httpd, or a class with the snippet
     snippet: str = ""
-    coding: str | None = "gzip"  # that comes; None: one of all
-    kept: bool = False  # whether it keeps what it has encoded
+    coding: str | None = "gzip"  # expected; None: any
+    kept: bool = False  # it stores its encodings
 
 
 def nginx(level):
@@ -56,7 +56,7 @@ ROWS = {
 
 
 def make(run, name, row, site):
-    """The server of a row, started; BenchError where its program is missing."""
+    """Starts the server of a row; raises BenchError if its program is missing."""
     folder = run.new_name("server")
     if isinstance(row.kind, Setup):
         setup = dataclasses.replace(row.kind, snippet=row.kind.snippet.replace(
@@ -65,7 +65,7 @@ def make(run, name, row, site):
         more |= {"elastic": False} if name == IN_PLACE else {}
         one = setup.serve(run, folder, modules=CACHE if row.kept else (), site=site, **more)
     elif issubclass(row.kind, Proxy):
-        # One for each: connections that a proxy keeps open are no more there for another.
+        # One for each proxy, because a proxy's open connections are not available to another.
         origin = NOTHING.serve(run, f"{folder}-origin", site=site).start()
         one = row.kind(run, folder, row.snippet, origin, site=site)
     else:
@@ -74,7 +74,7 @@ def make(run, name, row, site):
 
 
 def make_all(run, site):
-    """{name: server} of those that are here, and sentences about the others."""
+    """{name: server} of the available ones, and sentences about the others."""
     made, notes = {}, []
     for name, row in ROWS.items():
         try:
@@ -85,7 +85,7 @@ def make_all(run, site):
 
 
 def wait_kept(one, path, accept):
-    """Returns when the server has kept the page's encoding: some take a second look first."""
+    """Waits until the server has stored the page's encoding: some need a second request."""
     if isinstance(one, server.Httpd):
         web.wait_cached(one, [path], accept)
     else:

@@ -1,18 +1,18 @@
-"""The module under test, built where it is not yet."""
+"""The module under test, built if it is missing."""
 
 import os
 import subprocess
 
 from benchkit import tools
 
-# What zlib's own figures are asked of: a module with no other engine for gzip.
+# For zlib's own figures: a module without other engines for gzip.
 ZLIB_ONLY = ("--without-libdeflate", "--without-isal", "--without-zstd")
 PATIENCE = 600  # seconds
 SCRIPT = 'el_root=$1; shift; . "$el_root/scripts/lib/build.sh"; el_build "$@"'
 
 
 def ensure(say, name="plain", variable="ELASTIC_MODULE", options=()):
-    """The module's path; builds build/NAME unless it is there or the variable names another."""
+    """The module's path; builds build/NAME unless it exists or the variable names another."""
     try:
         return tools.elastic_module(name, variable)
     except tools.BenchError:
@@ -29,7 +29,7 @@ def ensure(say, name="plain", variable="ELASTIC_MODULE", options=()):
 
 
 def zlib_alone(run):
-    """The path of this module with zlib in place of the other gzip encoders, built if need be."""
-    if not run.download:  # nothing is fetched or built in passing
+    """The path of this module with zlib instead of the other gzip encoders; builds it if needed."""
+    if not run.download:  # nothing is fetched or built implicitly
         raise tools.BenchError("the module with zlib alone is not built for a run this short")
     return ensure(tools.say, "zlib", "ELASTIC_MODULE_ZLIB", ZLIB_ONLY)

@@ -8,9 +8,9 @@ import threading
 ETH_P_ALL, ETHERNET = 3, 14
 SO_TIMESTAMPNS = 35
 SO_RCVBUFFORCE = 33  # above the system's limit, as root
-HEADERS = 128  # bytes of a frame that are kept; its true length is known all the same
+HEADERS = 128  # bytes of a frame to keep; its true length is known all the same
 BUFFER = 8 << 20  # bytes; the kernel drops frames that do not fit
-SILENCE = 0.02  # seconds after which a capture that is to end checks whether it may
+SILENCE = 0.02  # seconds after which a capture checks if it should end
 FIN, SYN, ACK = 1, 2, 16
 
 
@@ -27,7 +27,7 @@ class Frame:
 
 
 def parse(data, length, time):
-    """The Frame in an Ethernet frame's first bytes, or None where it is no TCP over IPv4."""
+    """The Frame in an Ethernet frame's first bytes, or None if it is not TCP over IPv4."""
     if len(data) < ETHERNET + 40 or data[12:14] != b"\x08\x00" or data[ETHERNET + 9] != 6:
         return None
     header = 4 * (data[ETHERNET] & 15)
@@ -41,7 +41,8 @@ def parse(data, length, time):
 
 
 class Capture:
-    """The TCP frames that pass an interface of the thread's network namespace, in a with block."""
+    """Captures the TCP frames on an interface of the thread's network namespace; a context
+    manager."""
 
     def __init__(self, device):
         self.frames = []
@@ -56,7 +57,7 @@ class Capture:
     def _watch(self):
         while True:
             try:
-                # With MSG_TRUNC the length is the frame's, not that of what was kept.
+                # With MSG_TRUNC the length is the frame's, not that of the kept part.
                 data = bytearray(HEADERS)
                 length, controls, _, _ = self._socket.recvmsg_into([data], 64, socket.MSG_TRUNC)
             except TimeoutError:

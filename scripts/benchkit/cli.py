@@ -19,13 +19,13 @@ from benchkit.tools import ROOT, BenchError, need_libraries, say
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
          "levels", "peers", "memory", "once", "dictionary", "p95", "spike", "system-b", "day",
          "load")
-ALONE = ("first", "gain")  # of no share in `all` and the kept run; these run where they are named
+ALONE = ("first", "gain")  # not part of `all` and of the kept run; they run if named
 COMMANDS = ("all", "report", "regret", "readme", "instructions")
 KEPT = ROOT / "docs" / "results" / "results.json"
 MEGABYTE = 1 << 20
-LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
+LEAST_FREE = 16 * MEGABYTE  # for the servers' folders, the results and the report
 WIDTH = 79  # columns of the terminal's table
-COLUMNS = (33, 26, 18)  # what is compared, here, the source's or the aim, beside its outcome
+COLUMNS = (33, 26, 18)  # of the comparison, this figure, the source's or the aim
 
 
 def load_experiment(name):
@@ -99,7 +99,7 @@ def command_of(name, scale):
 
 
 def run_experiment(name, options):
-    """Runs one experiment; its results are in the folder then, and nothing else is left."""
+    """Runs one experiment. Its results are then in the folder, and nothing else is left."""
     from benchkit import results
 
     experiment = load_experiment(name)
@@ -112,7 +112,7 @@ def run_experiment(name, options):
 
 
 def sentence(problem):
-    """What went wrong, for people."""
+    """The fault as text for people."""
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
         return f"no space is left on the device ({problem.filename or 'a temporary file'})"
     if isinstance(problem, (BenchError, OSError)):
@@ -121,9 +121,9 @@ def sentence(problem):
 
 
 def run_experiments(options):
-    """Every experiment that is named; one that fails is named, and the others run on.
+    """Runs every named experiment; one that fails is reported, and the others continue.
 
-    What each has measured is kept as soon as it is done. The exit status is 1 where one failed.
+    Results are saved as soon as an experiment is done. The exit status is 1 if one failed.
     """
     from benchkit import report, results
 
@@ -148,7 +148,7 @@ def run_experiments(options):
 
 
 def table(facts):
-    """What an experiment found, for a terminal of 80 columns, and the sentence that says it."""
+    """The results of an experiment for a terminal of 80 columns, and its main sentence."""
     lines = ["", textwrap.fill(f"{facts['name']}: {facts['title']}", WIDTH), ""]
     rows = [("what is compared", "here", "source or aim", "")]
     rows += [(one["text"], one["here"], one["there"], one["outcome"]) for one in facts["findings"]]
@@ -171,7 +171,7 @@ def make_report(options):
 
 
 def print_regret(options):
-    """The tables of a run of load in --out, or else of the kept one."""
+    """Prints the tables of a run of load in --out, or else of the kept one."""
     from benchkit import regret, results
 
     facts = results.load(options.out, "load") or json.loads(
@@ -190,7 +190,7 @@ def write_readme(_):
 
 
 def ensure_space(out):
-    """BenchError where the run's files would not fit."""
+    """Raises BenchError if the run's files would not fit."""
     for folder in (out, pathlib.Path(tempfile.gettempdir())):
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(there).free

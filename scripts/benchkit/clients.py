@@ -1,8 +1,9 @@
-"""Clients in an open loop over HTTP/1.1: each comes at its time, whatever has come back by then.
+"""Clients in an open loop over HTTP/1.1: each starts at its time, whatever has been answered by
+then.
 
-A client takes a connection that is free, or opens another. One that has waited for `patience`
-gives up, as a user does: it closes its connection. Some ask again then, a few times. h2load can do
-neither, has few connections, and its timers come late.
+A client uses a free connection, or opens one. After `patience` seconds without an answer it gives
+up like a user, and closes its connection. Some then ask again, a few times. h2load cannot do
+either, has few connections, and has late timers.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ import time
 
 from benchkit import arrivals, http1, sample, stats
 
-KEPT = 64  # connections that are open before the first client comes
-FILES = 1 << 14  # descriptors: more clients than wait for a server that answers nothing
-CHUNK = 1 << 18  # bytes that are read at once
-PATIENCE = 5.0  # seconds that a client waits: a user would have left
-LATE = 0.05  # seconds after its time, within which a request must be sent
-SENT = 0.99  # of a schedule, that must be sent in time, or what was measured is void
-BUSY = 0.9  # of the load's CPU, that the clients may take
+KEPT = 64  # connections that are open before the first client starts
+FILES = 1 << 14  # descriptors: more than clients waiting for a server that answers nothing
+CHUNK = 1 << 18  # bytes to read at once
+PATIENCE = 5.0  # seconds that a client waits, as a user would
+LATE = 0.05  # seconds after its time within which a request must be sent
+SENT = 0.99  # the share of a schedule that must be sent in time for a valid result
+BUSY = 0.9  # the share of the load's CPU that the clients may take
 CLOCK = 0.1  # seconds between two measurements of the server's CPU
-CONNECTING = 1.0  # seconds that the kept connections are waited for, at most
+CONNECTING = 1.0  # seconds to wait for the kept connections, at most
 
 
 @dataclasses.dataclass(frozen=True)
 class Visit:
-    """A client that comes `at` (seconds) for a page, and asks for it `tries` times at most."""
+    """A client that starts `at` (seconds) for a page, and asks for it at most `tries` times."""
 
     at: float
     path: str
@@ -41,16 +42,16 @@ class Visit:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of a visit."""
+    """The result of a visit."""
 
     visit: Visit
-    seconds: float  # from its time to the whole answer, all tries included; infinite where lost
-    bytes: int  # of the answer, header and framing included; 0 where lost
-    requests: int  # that were sent for it
+    seconds: float  # from its time to the whole answer, including all tries; infinite if lost
+    bytes: int  # of the answer, including header and framing; 0 if lost
+    requests: int  # the requests sent for it
     delay: float  # from its time until the first one was sent
-    pieces: tuple = ()  # (seconds since its time, bytes so far, of them the body's) as they came
+    pieces: tuple = ()  # (seconds since its time, bytes so far, body bytes so far) as they arrived
     coding: str = ""
-    body: bytes = b""  # as it came; only where it is coded
+    body: bytes = b""  # as it arrived; only if it is coded
 
     @property
     def at(self):
@@ -63,13 +64,13 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """All visits of a replay, by the time at which they were due."""
+    """All visits of a replay, in order of their times."""
 
     began: float  # seconds since the epoch
     results: list
     cpu: list  # (seconds since the beginning, the server's CPU seconds so far)
-    foreign_share: float = 0.0  # of the server's CPU, what other processes took
-    load_cpu_share: float = 0.0  # of the load's CPU, what the clients took
+    foreign_share: float = 0.0  # of the server's CPU, taken by other processes
+    load_cpu_share: float = 0.0  # of the load's CPU, taken by the clients
     patience: float = PATIENCE
 
     def between(self, start, end):
@@ -79,7 +80,7 @@ class Seen:
         return [one for one in self.between(start, end) if not one.lost]
 
     def failures(self, start, end):
-        """How many of the visits of a span of time had no answer in time."""
+        """The number of visits in a span of time without an answer in time."""
         return sum(one.lost for one in self.between(start, end))
 
     def failed_share(self, start, end):
@@ -87,7 +88,7 @@ class Seen:
         return stats.ratio(self.failures(start, end), len(self.between(start, end)))
 
     def percentile_ms(self, percent, start, end):
-        """Of the latencies of a span's visits; who has no answer has waited until he left."""
+        """Of the latencies of a span's visits; one without an answer counts as the patience."""
         return round(1e3 * stats.percentile([min(one.seconds, self.patience) for one in
                                              self.between(start, end)], percent), 2)
 
@@ -97,12 +98,12 @@ class Seen:
                                  len(self.results)), 4)
 
     def conditions(self, late=LATE):
-        """Columns that say whether the load was what it was meant to be."""
+        """Columns that show if the load was as planned."""
         return {"sent_share": self.sent_share(late), "load_cpu_share": self.load_cpu_share,
                 "foreign_share": self.foreign_share}
 
     def cpu_share(self, start, end):
-        """The server's CPU time in a span of time, to the span."""
+        """The server's CPU time in a span of time, relative to the span."""
         if len(self.cpu) < 2:
             return math.nan
         end = min(end, self.cpu[-1][0])
@@ -111,7 +112,7 @@ class Seen:
 
 
 def foreign_share(cpu, all_cpu):
-    """Of the server's CPU, what processes other than the server took while it was watched."""
+    """The share of the server's CPU that other processes took."""
     if len(cpu) < 2:
         return 0.0
     (began, first), (ended, last) = cpu[0], cpu[-1]
@@ -120,13 +121,13 @@ def foreign_share(cpu, all_cpu):
 
 @dataclasses.dataclass(eq=False)
 class Request:
-    """One of a visit's requests, on its way."""
+    """A request of a visit, in flight."""
 
     visit: Visit
     number: int  # of the visit's requests, from 1
     began: float  # when the visit was due, on the loop's clock
     delay: float
-    connection: Connection | None = None  # none where it has come to an end
+    connection: Connection | None = None  # None after its end
 
 
 class Connection:
@@ -136,10 +137,10 @@ class Connection:
         self.socket = socket.socket()
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with contextlib.suppress(OSError):  # the first event says what became of it
+        with contextlib.suppress(OSError):  # the first event shows the result
             self.socket.connect(address)
         self.connected = False
-        self.used = False  # whether it has carried a response before
+        self.used = False  # it has carried a response before
         self.request, self.answer, self.pending = None, None, b""
         self.bytes = self.body_bytes = 0  # of the answer so far
         self.pieces, self.body = [], bytearray()
@@ -159,9 +160,8 @@ class Connection:
         return self.answer.fields.get(b"content-encoding", b"").decode("ascii", "replace")
 
     def feed(self, data, now=0.0, keep=False):
-        """Whether the answer is whole; ValueError where it is none. With `keep`, pieces and a coded
-        body are left to who asks for them.
-        """
+        """Returns whether the answer is whole; raises ValueError if it is invalid. With `keep`,
+        stores pieces and a coded body."""
         self.bytes += len(data)
         parts = list(self.answer.feed(data))
         if keep:
@@ -174,7 +174,7 @@ class Connection:
 
 
 class Clients:
-    """Everything that one replay has under way."""
+    """All visits of a replay that are in progress."""
 
     def __init__(self, address, headers, patience, keep=False, clock=time.monotonic):
         self.address, self.patience, self.keep, self.clock = address, patience, keep, clock
@@ -182,9 +182,9 @@ class Clients:
         self.form = f"GET {{}} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n{lines}\r\n"
         self.epoll = select.epoll()
         self.connections, self.free = {}, collections.deque()
-        self.deadlines = collections.deque()  # (when, request), in order: patience is the same
-        # What a handler finds it has to send; not at once, because a descriptor that it closes
-        # may have further events, which would be taken for those of the next with its number.
+        self.deadlines = collections.deque()  # (when, request), in order: patience is constant
+        # Requests that a handler wants to send. They are sent later, because further events of a
+        # descriptor that it closes would be taken for those of the next one with its number.
         self.again, self.retries = collections.deque(), collections.deque()
         self.results, self.under_way = [], 0
         self.began = math.nan  # seconds since the epoch
@@ -231,13 +231,13 @@ class Clients:
             self.broken(connection)
 
     def broken(self, connection):
-        """The connection has failed, or its end came before a response's."""
+        """The connection has failed, or ended before the response."""
         request = connection.request
         self.close(connection)
         if request is None:
             return
         connection.request = request.connection = None
-        # A server may close a kept connection at any time; then a browser asks on another.
+        # A server may close a kept connection at any time; browsers then use another.
         if connection.used and connection.bytes == 0:
             self.again.append(request)
         else:
@@ -300,7 +300,7 @@ class Clients:
             self.failed(request)
 
     def give_up(self, now):
-        """Those whose patience is over close their connections."""
+        """Closes the connections of clients whose patience is over."""
         while self.deadlines and self.deadlines[0][0] <= now:
             _, request = self.deadlines.popleft()
             if request.connection is not None:
@@ -319,7 +319,7 @@ class Clients:
             self.send(request)
 
     def wait(self, until):
-        """Handles what comes until then; epoll's own time has but milliseconds."""
+        """Handles events until then; epoll's own timeout has only milliseconds."""
         pause = max(0.0, until - self.clock())
         if not select.select([self.epoll.fileno()], (), (), pause)[0]:
             return
@@ -343,7 +343,7 @@ class Clients:
             while place < len(visits) and began + visits[place].at <= now:
                 self.begin(visits[place], began + visits[place].at, self.clock())
                 place += 1
-            self.send_again(now)  # first, so that none is without a connection at its deadline
+            self.send_again(now)  # first, so that each has a connection before its deadline
             self.give_up(now)
             if place == len(visits) and not self.under_way:
                 watch(now - began)
@@ -354,7 +354,7 @@ class Clients:
 
 
 def allow_many_files():
-    """Each connection is a descriptor of this process."""
+    """Raises the limit of descriptors, one for each connection."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if most == resource.RLIM_INFINITY else min(most, FILES)
     if now != resource.RLIM_INFINITY and now < wanted:
@@ -362,9 +362,8 @@ def allow_many_files():
 
 
 def replay(server, visits, headers, patience, keep=False):
-    """Sends the visits, in order of their times, to a server; what was Seen. With `keep`, results
-    have the pieces in which answers came, and coded bodies.
-    """
+    """Sends the visits, in order of their times, to a server; returns Seen. With `keep`, results
+    have the pieces in which answers arrived, and coded bodies."""
     pids = sample.family(server.pids, sample.read_parents())
     allow_many_files()
     clients = Clients((server.address, server.port), headers, patience, keep)

@@ -1,4 +1,4 @@
-"""Bodies in a coding and back, and the time that encoding takes; codeckit has the libraries."""
+"""Encodes and decodes bodies, and measures the time of encoding; codeckit has the libraries."""
 
 import contextlib
 import ctypes
@@ -9,16 +9,16 @@ from benchkit import tools
 from codeckit import decoders, dictionaries, streams
 
 MALLOPT_TRIM, MALLOPT_MMAP = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
-ALWAYS, NEVER = 16 << 10, 32 << 20  # bytes from which memory is mapped anew, and given back
+ALWAYS, NEVER = 16 << 10, 32 << 20  # bytes from which memory is mapped anew, and returned
 
 
 class WrongBody(tools.BenchError):
-    """A body is not what was meant."""
+    """A body is not the expected one."""
 
 
 @contextlib.contextmanager
 def fresh_memory(fresh):
-    """Whether malloc takes larger pieces from the system each time, or uses its own again.
+    """Sets whether malloc takes larger blocks from the system each time, or reuses its own.
 
     A server whose threads' heaps shrink between two requests has fresh memory for each.
     """
@@ -43,7 +43,7 @@ def encode_all(encoder, bodies):
 
 
 def encode(body, coding, window_bits):
-    """The body in a coding, with little effort."""
+    """The body in a coding, at a low level."""
     if coding == "br":
         return streams.whole(streams.BrotliStream(1, window_bits, len(body)), body)
     if coding == "zstd":
@@ -57,9 +57,8 @@ DECODERS = {"gzip": decoders.gunzip, "br": decoders.brotli, "zstd": decoders.zst
 
 
 def decode(body, coding, dictionary=b""):
-    """The identity of an encoded body; WrongBody where it is damaged. `dictionary` is that of a
-    coding that has one.
-    """
+    """The identity of an encoded body; raises WrongBody if it is damaged. `dictionary` is for
+    codings that need one."""
     if not coding:
         return body
     if coding not in DECODERS:

@@ -1,8 +1,8 @@
-"""The bodies that are served: the same bytes on every machine that has the same packages.
+"""The served bodies: the same bytes on every machine that has the same packages.
 
-Text comes from the HTML documentation of libaprutil1-dev, which everything that builds this module
-has installed on Debian; where it is missing, from a generator. web.py makes larger corpora out of
-downloaded packages.
+Text comes from the HTML documentation of libaprutil1-dev, which Debian machines that build this
+module have; if it is missing, from a generator. web.py makes larger corpora from downloaded
+packages.
 """
 
 import bisect
@@ -18,14 +18,14 @@ DOCUMENT_PACKAGES = ("apache2-doc", "libjs-jquery-ui")
 ARTICLES = "libxml2-doc"  # one of its pages is a text of 345 KB, of which gzip leaves 0.31
 KB = 1024
 
-# Eleven files from 1 KB to 1 MB, and how small gzip is to make each, as in the source: up to 32 KB
-# they compress to less than one segment, and larger files reach 1:200.
+# Eleven files from 1 KB to 1 MB, and their ratio with gzip, as in the source: up to 32 KB they
+# compress to less than one segment, and larger files reach 1:200.
 SMALL_FILES = ((1 * KB, 2), (2 * KB, 4), (4 * KB, 6), (8 * KB, 10), (16 * KB, 20), (32 * KB, 40),
                (64 * KB, 64), (128 * KB, 90), (256 * KB, 120), (512 * KB, 160), (1024 * KB, 200))
 
 
 def invented_html(size, seed=1):
-    """HTML of invented words, whose frequencies fall as those of a language do."""
+    """HTML of invented words, with frequencies like a language's."""
     source = random.Random(seed)
     letters = "etaoinshrdlucmfwypvbgk"
     words = ["".join(letters[int(len(letters) * source.random() ** 2)]
@@ -41,21 +41,20 @@ def invented_html(size, seed=1):
 
 
 def text(size):
-    """`size` bytes of HTML: the documentation's pages one after the other, else invented."""
+    """`size` bytes of HTML: the documentation's pages one after another, else invented."""
     found = b"".join(path.read_bytes() for path in sorted(DOCUMENTS.glob("*.html")))
     return found[:size] if len(found) >= size else invented_html(size)
 
 
 def origin():
-    """What text() is made of, for the table of corpora."""
+    """The origin of text(), for the table of corpora."""
     return ("HTML of libaprutil1-dev, as installed" if any(DOCUMENTS.glob("*.html"))
             else "invented text")
 
 
 def document(size, run):
-    """(`size` bytes of a site's text, where it is from): pages of httpd's manual with a script
-    after every fourth; without their packages text().
-    """
+    """(`size` bytes of a site's text, its origin): pages of httpd's manual with a script after
+    every fourth; without their packages text()."""
     found, missing = packages.get(DOCUMENT_PACKAGES, run.download)
     if missing:
         return text(size), origin()
@@ -73,7 +72,7 @@ def document(size, run):
 
 
 def article(size, run):
-    """(a page of ARTICLES whose size is nearest, where it is from); without the package text()."""
+    """(the page of ARTICLES with the nearest size, its origin); without the package text()."""
     found, _ = packages.get([ARTICLES], run.download)
     if not found:
         return text(size), origin()
@@ -88,9 +87,8 @@ def gzip_size(body):
 
 
 def small_files():
-    """(name, body) of the eleven files, each a passage that is repeated as it takes: the longer
-    the passage, the larger is what gzip makes.
-    """
+    """(name, body) of the eleven files, each a repeated passage: a longer passage makes gzip's
+    result larger."""
     found = []
     for size, wanted in SMALL_FILES:
         passage = text(size)
@@ -110,13 +108,13 @@ def size_name(size):
 
 
 def spread(items, count):
-    """So many of the items, or all where there are fewer, evenly spread over their order."""
+    """`count` of the items, or all if there are fewer, evenly spread over their order."""
     count = min(len(items), count)
     return [items[round(index * (len(items) - 1) / max(1, count - 1))] for index in range(count)]
 
 
 def composition(name, bodies, from_where):
-    """The row of the table of corpora that describes these bodies."""
+    """The row for these bodies in the table of corpora."""
     bodies = list(bodies)
     digests = b"".join(hashlib.sha256(body).digest() for body in bodies)
     return {"corpus": name, "files": len(bodies), "bytes": sum(map(len, bodies)),

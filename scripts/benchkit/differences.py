@@ -1,4 +1,4 @@
-"""Servers with compression dictionaries and without, and visits of pages to them."""
+"""Servers with and without compression dictionaries, and visits of pages to them."""
 
 import contextlib
 import dataclasses
@@ -32,7 +32,7 @@ IDENTITY, STOCK, BR = "identity", "mod_deflate 6", "br 5"
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """A way to compress; with `level` against a dictionary."""
+    """A way to compress; with `level`, against a dictionary."""
 
     setup: Setup
     accept: str
@@ -48,7 +48,7 @@ WAYS = {IDENTITY: Way(NOTHING, "identity"), STOCK: Way(mod_deflate(6), "gzip"),
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A page, and the dictionary that its visitor has."""
+    """A page, and the visitor's dictionary."""
 
     case: str
     number: int  # its place in the visit; the first has no dictionary
@@ -58,7 +58,7 @@ class Step:
     dest: str = "document"
 
     def fields(self, way):
-        """Those of its request."""
+        """The fields of its request."""
         found = {"Accept-Encoding": way.accept, "Sec-Fetch-Site": "same-origin",
                  "Sec-Fetch-Dest": self.dest,
                  "Sec-Fetch-Mode": "navigate" if self.dest == "document" else "no-cors"}
@@ -74,10 +74,10 @@ def put(site, path, body):
 
 
 def serve(run, site, way, dictionaries):
-    """The httpd of a way, which has learnt the (path, destination) of all dictionaries."""
+    """The httpd of a way, which knows the (path, destination) of all dictionaries."""
     httpd = way.setup.serve(run, run.new_name("httpd"), "", ("headers",), site=site, children=1)
     store = httpd.folder / "dictionaries"
-    store.mkdir(mode=0o700)  # of httpd's user, and of nobody else
+    store.mkdir(mode=0o700)  # for httpd's user only
     if server.unprivileged_user():
         user = pwd.getpwnam(server.unprivileged_user())
         os.chown(store, user.pw_uid, user.pw_gid)
@@ -90,7 +90,7 @@ def serve(run, site, way, dictionaries):
 
 
 def start(run, site, steps):
-    """{way: its httpd}; those of dictionaries have learnt all that the steps have."""
+    """{way: its httpd}; those with dictionaries know all dictionaries of the steps."""
     return {name: serve(run, site, way, learnt(steps) if way.level else ())
             for name, way in WAYS.items()}
 
@@ -102,7 +102,7 @@ def learnt(steps):
 
 
 def sizes(servers, steps):
-    """A row for each way and page; each page is decoded and compared with what is meant."""
+    """A row for each way and page; each page is decoded and compared with the expected one."""
     rows = []
     for name, httpd in servers.items():
         with contextlib.closing(httpd.connect()) as connection:

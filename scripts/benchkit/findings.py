@@ -1,8 +1,8 @@
-"""What an experiment found: figures with their intervals, beside the source's or an aim.
+"""The findings of an experiment: figures with their intervals, beside the source's or an aim.
 
-A ratio is taken within each round, so that a slow minute touches both of its sides; the rounds give
-a 95 % interval. Whether a figure agrees with the source, or an aim is met, is said only where that
-holds of the whole interval. Otherwise the figure and its interval are all that is said.
+A ratio is taken within each round, so that a slow minute affects both of its sides; the rounds give
+a 95 % interval. A figure agrees with the source, or meets an aim, only if the whole interval does.
+Otherwise only the figure and its interval are stated.
 """
 
 import dataclasses
@@ -12,24 +12,24 @@ from benchkit import stats
 
 SAME, OTHER, MET, MISSED, OPEN = "same direction", "other direction", "met", "missed", ""
 LARGER, SMALLER = "larger effect here", "smaller effect here"
-FACTOR = 3  # within which an effect is the source's
+FACTOR = 3  # an effect within this factor is the source's
 NOTHING = (math.nan, 0.0, math.inf)
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
     key: str  # by which an experiment's headline names it
-    text: str  # what is compared, such as "level 9's compression time, to level 1's"
+    text: str  # the comparison, such as "level 9's compression time, to level 1's"
     figure: tuple = NOTHING  # (middle, least, most); an exact one is all three
-    there: str = ""  # what the source says, or the aim, in words
-    source: tuple = ()  # where that is a ratio, the least and the most of it
-    aim: tuple = ()  # the least and the most that this project aims at
-    limit: str = ""  # "<" or ">": the figure is at the least, or the most, that can be told
-    note: str = ""  # why there is no figure
+    there: str = ""  # the source's figure, or the aim, in words
+    source: tuple = ()  # the least and the most of the source's ratio
+    aim: tuple = ()  # the least and the most of this project's aim
+    limit: str = ""  # "<" or ">": the figure is a bound
+    note: str = ""  # the reason if there is no figure
 
     @property
     def interval(self):
-        """(least, most) of what the figure can be."""
+        """(least, most) of the possible figures."""
         _, low, high = self.figure
         return (0.0 if self.limit == "<" else low, math.inf if self.limit == ">" else high)
 
@@ -50,8 +50,7 @@ class Finding:
     @property
     def outcome(self):
         """SAME, LARGER, SMALLER or OTHER beside a source's ratio; MET or MISSED beside an aim; OPEN
-        where the interval allows either, or there is nothing to compare.
-        """
+        if the interval allows either, or there is nothing to compare."""
         if math.isnan(self.figure[0]):
             return OPEN
         low, high = self.interval
@@ -65,7 +64,7 @@ class Finding:
             return OPEN
         if here != there:
             return OTHER
-        # Effects are compared as they are multiplied: half is as far from 1 as twice.
+        # Effects are compared on a logarithmic scale: half is as far from 1 as twice.
         effect, *known = (abs(math.log(one)) if one else math.inf
                           for one in (self.figure[0], *self.source))
         if effect > FACTOR * max(known):
@@ -73,7 +72,7 @@ class Finding:
         return SMALLER if effect < min(known) / FACTOR and not self.limit else SAME
 
     def facts(self):
-        """What the report's JSON has of it."""
+        """Its entry in the report's JSON."""
         middle, low, high = self.figure
         return {"key": self.key, "text": self.text, "here": self.here, "there": self.there,
                 "outcome": self.outcome, "figure": middle, "low": low, "high": high,
@@ -81,12 +80,12 @@ class Finding:
 
 
 def side(low, high):
-    """On which side of 1 an interval is: -1, 1, or 0 where it reaches over it."""
+    """The side of 1 on which an interval lies: -1, 1, or 0 if it includes both."""
     return (low >= 1 and high > 1) - (high <= 1 and low < 1)
 
 
 def number(value):
-    """Three digits, without an exponent where that can be."""
+    """Three digits, without an exponent if possible."""
     if math.isnan(value) or math.isinf(value):
         return "–" if math.isnan(value) else "∞"
     if value == int(value) and abs(value) < 1000:
@@ -96,7 +95,7 @@ def number(value):
 
 
 def exact(value):
-    """The figure of what has no interval, such as a count of bytes."""
+    """A figure without an interval, such as a count of bytes."""
     return value, value, value
 
 
@@ -105,7 +104,7 @@ def matches(row, leg):
 
 
 def per_round(rows, over, under, column, each=()):
-    """One ratio of two legs' figures for each round that has both.
+    """The ratio of two legs' figures for each round that has both.
 
     `over` and `under` are {column: value}. With `each`, the names of columns such as "size", it is
     the geometric mean over their values.

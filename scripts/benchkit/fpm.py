@@ -1,10 +1,11 @@
-"""A real php-fpm that writes dynamic pages, no two alike, and the lines for a server in front."""
+"""A real php-fpm with dynamic pages, all different, and the configuration lines for a server in
+front of it."""
 
 from benchkit import server, tools, web
 
 PAGE_BYTES = 120 * 1024
-CHILDREN = 8  # more than the server's one CPU can run; fewer than would exhaust its memory
-FOLDER = "fpm"  # of the run's work directory
+CHILDREN = 8  # more than the server's CPU can run; fewer than would exhaust its memory
+FOLDER = "fpm"  # in the run's work directory
 
 CONFIGURATION = """
 [global]
@@ -21,10 +22,10 @@ pm.max_children = {children}
 php_admin_value[opcache.file_update_protection] = 0
 """
 
-# A page as a template engine makes it: some pieces out of many, each with figures of its own, in
-# an order that no other request sees. The figures are few, so that it compresses as pages do.
-# ?bytes=N is its size; ?work=N has each piece escaped so many times, as a page's variables are;
-# ?seed=N makes the same page each time.
+# A page like a template engine's: some of many pieces, each with figures of its own, in an order
+# that no other request gets. The figures are few, so that it compresses like a page. ?bytes=N is
+# its size; ?work=N escapes each piece that many times, like a page's variables; ?seed=N makes the
+# same page each time.
 SCRIPT = """<?php
 $pieces = include __DIR__ . '/pieces.php';
 $last = count($pieces) - 1;
@@ -67,12 +68,13 @@ NGINX = """
 
 
 def socket_of(run):
-    """Where the run's php-fpm listens."""
+    """The socket of the run's php-fpm."""
     return run.work / FOLDER / "fpm.sock"
 
 
 def start(run, site):
-    """Starts the run's php-fpm, on the server's CPU, with page.php in a document root; its pid."""
+    """Starts the run's php-fpm on the server's CPU, with page.php in a document root; returns its
+    pid."""
     pieces, origin = web.fragments(run)
     run.add_corpus("pieces of the dynamic pages", pieces, origin)
     literals = ",\n".join(map(php_string, pieces))
@@ -84,7 +86,7 @@ def start(run, site):
     configuration.write_text(CONFIGURATION.format(
         folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")),
                              encoding="utf-8")
-    # The system's php.ini is not this run's; opcache keeps the pieces in memory.
+    # Without the system's php.ini; opcache keeps the pieces in memory.
     return run.start_until(
         lambda _: socket.exists(),
         [tools.find("php-fpm"), "--nodaemonize", "--fpm-config", str(configuration)],
@@ -92,7 +94,7 @@ def start(run, site):
 
 
 def php_string(data):
-    """A PHP literal of bytes, taken as ISO 8859-1 where they are no UTF-8."""
+    """A PHP literal of bytes; invalid UTF-8 is taken as ISO 8859-1."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
-"""A page that httpd itself writes, in pieces as a template engine does: a handler of mod_lua."""
+"""A page that httpd itself writes, in pieces like a template engine: a handler of mod_lua."""
 
-MODULES = ("lua",)  # what an httpd needs for it
+MODULES = ("lua",)  # of an httpd with it
 PIECE = 8000  # bytes that the handler writes at a time; it flushes nothing
 
-# The page is read once for each Lua state.
+# Each Lua state reads the page once.
 SCRIPT = """
 local file = assert(io.open("{page}", "rb"))
 local page = file:read("a")
@@ -19,7 +19,7 @@ end
 
 
 def snippet(path):
-    """The lines that have the server's own script answer at `path`."""
+    """The lines that make the server's own script answer at `path`."""
     return f"LuaScope thread\nLuaMapHandler ^{path}$ {{folder}}/page.lua handle\n"
 
 

@@ -1,28 +1,29 @@
-"""HTTP/1.1 responses out of a stream, in pieces as they come."""
+"""Parses HTTP/1.1 responses from a stream, in pieces as they arrive."""
 
 
 class Responses:
-    """A parser of one response after another; `status` and `fields` are the present one's.
+    """A parser of consecutive responses; `status` and `fields` are the present one's.
 
     With `head` the responses are of HEAD, and have no body.
     """
 
     def __init__(self, head=False):
-        self.head, self.status, self.fields = head, 0, {}  # names are in small letters
+        self.head, self.status, self.fields = head, 0, {}  # names are in lower case
         self._data = bytearray()
         self._parser = self._parse()
 
     def feed(self, data):
-        """Takes bytes; gives (body bytes, whether its response is complete) as they come.
+        """Takes bytes; yields (body bytes, whether its response is complete) as they come.
 
-        ValueError where that is no response, or one that only the connection's end would end.
+        Raises ValueError for anything but a response, and for one that only ends with the
+        connection.
         """
         self._data += data
         while (found := next(self._parser)) is not None:
             yield found
 
     def _parse(self):
-        """Yields what feed() gives, and None where it needs more bytes."""
+        """Yields the values of feed(), and None if it needs more bytes."""
         while True:
             first, *lines = (yield from self._until(b"\r\n\r\n")).split(b"\r\n")
             _, status, *_ = first.split(b" ")
@@ -35,7 +36,7 @@ class Responses:
                 while size := int((yield from self._until(b"\r\n")).split(b";")[0], 16):
                     yield from self._body(size)
                     yield from self._until(b"\r\n")
-                yield from self._until(b"\r\n")  # no trailers are asked for
+                yield from self._until(b"\r\n")  # trailers are not requested
             elif b"content-length" in self.fields:
                 yield from self._body(int(self.fields[b"content-length"]))
             else:
@@ -43,7 +44,7 @@ class Responses:
             yield b"", True
 
     def _until(self, end):
-        """The bytes before `end`, which is dropped with them."""
+        """Returns the bytes before `end`, and removes both."""
         while (place := self._data.find(end)) < 0:
             yield None
         found = bytes(self._data[:place])

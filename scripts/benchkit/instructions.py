@@ -1,13 +1,12 @@
-"""scripts/bench instructions: the instructions that a response takes in httpd, in user space.
+"""scripts/bench instructions: the instructions of a response in httpd, in user space.
 
-Each server runs under valgrind's callgrind as one process, with prefork, and answers some requests
-over one connection; another one of its kind answers more of them, and the difference counts. Only
-the thread that answers is counted: the timer's costs by the second, not by the response.
+Each server runs as one process with prefork under valgrind's callgrind, and answers some requests
+over one connection; another one of its kind answers more, and the difference counts. Only the
+answering thread is counted, because the timer's costs depend on seconds, not on responses.
 
-What may vary is held fixed, so that the figures come out again to some dozens on whatever machine
-has the same httpd, libraries and build, and a CPU for which they choose the same code: the bytes
-that are served and their file's time, levels, the configuration, and whether the server waits for a
-request.
+Everything that could vary is fixed, so that the figures repeat to within some dozens on any machine
+with the same httpd, libraries and build, and a CPU for which they choose the same code: the served
+bytes and their file's time, levels, the configuration, and that the server waits for each request.
 """
 
 import concurrent.futures
@@ -34,7 +33,7 @@ PICTURE, PRECOMPRESSED, DICTIONARY = "/picture.png", "/kept/page.html", "/dictio
 FILES = {PAGE: 16 * KB, PICTURE: 16 * KB, SMALL: 1000, TINY: KB, LARGE: 120 * KB,
          PRECOMPRESSED: 16 * KB, DICTIONARY: 16 * KB}
 FILE_TIME = 1_700_000_000  # httpd writes it into the header
-PATIENCE = 120  # seconds for what takes one where nothing else runs: callgrind is 50 times slower
+PATIENCE = 120  # seconds for work of one second: callgrind is 50 times slower
 
 SELDOM = "ElasticInterval 60s\n"
 FIXED = f"ElasticControl off\n{SELDOM}"
@@ -64,11 +63,11 @@ class Response:
     setup: Setup
     path: str = PAGE
     beyond: str = "httpd alone"
-    coding: str = ""  # that must come; `accept` is what the client sends
+    coding: str = ""  # expected; `accept` is the client's field
     accept: str = "gzip"
     method: str = "GET"
     status: int = 200  # 304: the request has the page's tag
-    counted: str = ""  # a counter of the status page, which nearly every request must raise
+    counted: str = ""  # a counter of the status page that nearly every request must raise
 
 
 def encoded(setup, path=PAGE, beyond="httpd alone", **more):
@@ -80,7 +79,8 @@ DROP_IN = Setup("LoadModule deflate_module ${{module}}\n" + mod_deflate(6).snipp
 ALONE = setups.NOTHING
 ANY = SELDOM + setups.ANY_SIZE
 
-# Those that need no encoder come first: their figures are the module's own, which CI compares.
+# Responses without an encoder come first: they show the module's own instructions, which CI
+# compares.
 PLAIN = {
     "httpd alone": Response(ALONE, beyond=""),
     "httpd alone, another type": Response(ALONE, PICTURE, ""),
@@ -95,7 +95,7 @@ PLAIN = {
     "1,000 bytes": Response(OURS, SMALL, "httpd alone, 1,000 bytes"),
     "a client that accepts nothing": Response(
         OURS, PAGE, "httpd alone, a client that accepts nothing", accept=""),
-    # At a pinned level the body is encoded to say its length, as the stock modules do.
+    # At a pinned level HEAD encodes the body to send its length, like the stock modules.
     "HEAD": Response(Setup(f"Elastic On\n{SELDOM}"), PAGE, "httpd alone, HEAD", "gzip",
                      method="HEAD"),
     "304": Response(OURS, PAGE, "httpd alone, 304", status=304),
@@ -132,7 +132,7 @@ class Counted(server.Httpd):
         store = self.folder / "dictionaries"
         store.mkdir(mode=0o700)
         user = server.unprivileged_user()
-        if user:  # as which it writes its profile, and dictionaries
+        if user:  # the owner of its profile and of dictionaries
             for path in (self.folder, store):
                 os.chown(path, pwd.getpwnam(user).pw_uid, -1)
 
@@ -142,9 +142,9 @@ class Counted(server.Httpd):
         return ""
 
     def configure(self):
-        # Every server has the section of the status, which takes some instructions of a request.
+        # Every server has the status section, which takes some instructions of a request.
         status = "" if self.elastic else "<Location /elastic-status>\n</Location>\n"
-        # It ends by itself: a signal while it works may leave it waiting for its own thread.
+        # It ends by itself: a signal during work may leave it waiting for its own thread.
         return (f"Define module {tools.elastic_module()}\n{super().configure()}\n{status}"
                 "MaxConnectionsPerChild 1\n")
 
@@ -154,23 +154,23 @@ class Counted(server.Httpd):
                 str(self.configuration)]
 
     def waits(self):
-        """Whether the thread that answers, the first, sleeps: it waits for a request."""
+        """True if the first thread, which answers, sleeps: it waits for a request."""
         text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
         return text[text.rindex(")") + 2] == "S"
 
     def listens(self):
-        # Without a connection: the server ends after the first.
+        # Without a connection, which would end the server after one request.
         with open("/proc/net/tcp", encoding="ascii") as file:
             return f":{self.port:04X} 00000000:0000 0A" in file.read()
 
     def instructions(self):
-        """Those from its start to its end, when it has ended."""
+        """The instructions from its start to its end, once it has ended."""
         tools.wait_for(lambda: self.process.poll() is not None, PATIENCE)
         return instructions_of(pathlib.Path(f"{self.profile}-01").read_text(encoding="utf-8"))
 
 
 def instructions_of(text):
-    """All that a profile counts."""
+    """The total of a profile."""
     found = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
     if not found:
         raise tools.BenchError("callgrind's profile has no sum")
@@ -178,13 +178,13 @@ def instructions_of(text):
 
 
 class Client:
-    """One connection, over which requests go one after the other."""
+    """One connection for requests one after another."""
 
     def __init__(self, httpd, connection):
         self.httpd, self.connection = httpd, connection
 
     def exchange(self, path, accept="", method="GET", **fields):
-        """(status, fields, body) of a request that is sent when the server waits for it."""
+        """(status, fields, body) of a request, sent when the server waits for it."""
         fields = {"Host": "localhost", "User-Agent": "bench", "Accept-Encoding": accept, **fields}
         lines = (f"{name}: {value}" for name, value in fields.items() if value)
         tools.wait_for(self.httpd.waits, PATIENCE, 0.0005)
@@ -200,7 +200,7 @@ class Client:
 
 
 def ask(httpd, name, response, times):
-    """Sends a request again and again over one connection, and checks what comes."""
+    """Sends a request repeatedly over one connection, and checks the responses."""
     body = (httpd.site / response.path[1:]).read_bytes()
     with socket.create_connection((httpd.address, httpd.port), PATIENCE) as connection:
         client, fields, dictionary = Client(httpd, connection), {}, b""
@@ -223,7 +223,7 @@ def ask(httpd, name, response, times):
                 raise codecs.WrongBody(f"{name}: the body is another one")
         if response.counted:
             lines = client.exchange("/elastic-status?auto")[2].decode()
-            # The first two are encoded: what was seen once is not kept.
+            # The first two are encoded: an encoding is cached when the page is seen again.
             if server.parse_counters(lines)[response.counted] < times - 2:
                 raise tools.BenchError(f"{name}: {response.counted} counts less")
 
@@ -239,7 +239,7 @@ def count(run, site, name, response, times, cpu):
 
 
 def make_site(run):
-    """The folder of what is served: invented text, which is the same on every machine."""
+    """The folder of served files: invented text, which is the same on every machine."""
     site = run.folder("site")
     (site / "kept").mkdir()
     for path, size in FILES.items():
@@ -254,7 +254,7 @@ def make_site(run):
 
 
 def per_response(responses, requests, say):
-    """{name: instructions of one response}; as many servers at a time as there are CPUs."""
+    """{name: instructions of one response}; runs one server for each CPU at a time."""
     few, more = requests
     with Run("instructions") as run:
         os.sched_setaffinity(0, CPUS)
@@ -272,14 +272,14 @@ def per_response(responses, requests, say):
 
 
 def beyond(found):
-    """{name: instructions beyond httpd alone} of those that have something to be beyond."""
+    """{name: instructions beyond httpd alone} for the responses with a baseline."""
     named = PLAIN | ENCODED
     return {name: figure - found[named[name].beyond] for name, figure in found.items()
             if named[name].beyond in found}
 
 
 def table(found, baseline=None):
-    """The figures in Markdown, beside those of a baseline where there is one."""
+    """The figures in Markdown, beside those of a baseline if there is one."""
     heads = ["a response", "instructions", "beyond httpd alone"]
     heads += ["before", "difference"] if baseline is not None else []
     lines = ["| " + " | ".join(heads) + " |", "|---" + "|---:" * (len(heads) - 1) + "|"]
@@ -311,7 +311,7 @@ def load(path):
 
 
 def measure(options, say):
-    """The action of the command line; 1 where a figure is not what the baseline has."""
+    """The command line's action; 1 if a figure differs from the baseline."""
     tools.find("valgrind")
     responses = PLAIN if options.scale != "normal" else PLAIN | ENCODED
     found = per_response(responses, REQUESTS[options.scale], say)

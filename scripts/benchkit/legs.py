@@ -1,4 +1,4 @@
-"""The ways to compress that the experiments load and gain put to the same visits."""
+"""The ways to compress that the experiments load and gain compare by the same visits."""
 
 import dataclasses
 import os
@@ -16,15 +16,14 @@ class Leg:
 
     setup: object
     accept: str = "gzip"
-    adaptive: bool = False  # whether what it does depends on what it has seen
-    pinned: bool = False  # whether an operator of this module might pin it
-    rate: int = 0  # the only client's rate that it is for; 0: any
+    adaptive: bool = False  # it adapts to earlier requests
+    pinned: bool = False  # an operator of this module might pin it
+    rate: int = 0  # the only client rate that it is for; 0: any
     build: str = ""  # "zlib", or a path: another build of this module
 
     def serves(self, population, rate):
-        """Whether it is a choice for these clients. One coding's leg is for all that take it; an
-        adaptive one for those that it was asked by.
-        """
+        """True if it is a choice for these clients. One coding's leg suits all clients that accept
+        it; an adaptive one only clients like those that it was measured with."""
         if self.rate not in (0, rate):
             return False
         if population == BROWSERS:
@@ -57,13 +56,13 @@ LEGS = {
     **{f"nginx {level}": Leg(level) for level in (1, 6)},
     IDENTITY: Leg(setups.NOTHING, "identity"),
 }
-# An older build of this module in the same rounds: what a change of it does is seen best so.
+# An older build of this module in the same rounds: the best way to see the effect of a change.
 if os.environ.get("ELASTIC_MODULE_BEFORE"):
     BEFORE = os.environ["ELASTIC_MODULE_BEFORE"]
     LEGS |= {f"{DEFAULT}, before": default(build=BEFORE),
              f"{DEFAULT_GZIP}, before": default("gzip", build=BEFORE)}
 
-# What following the load is worth: every level of zlib, and of today's engines, each beside this
+# The value of following the load: every level of zlib, and of today's engines, each beside this
 # module between level 1 and 9.
 ENGINES = {"zlib": "zlib", "today": ""}
 LEVELS = range(1, 10)
@@ -78,6 +77,6 @@ def known(name):
 
 
 def serving(names, population, rate):
-    """Those of the names that are a choice for these clients, in this list's order."""
+    """The names that are a choice for these clients, in this list's order."""
     return [name for name, leg in {**LEGS, **GAIN}.items()
             if name in names and leg.serves(population, rate)]

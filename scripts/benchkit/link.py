@@ -1,9 +1,8 @@
 """A link of a given rate: two network namespaces joined by a veth pair, an Ethernet of MTU 1500.
 
-Neither namespace has a name: each lives as long as the process that holds it, so that nothing of
-them is left however the run ends. Segments are real ones: nothing is bundled, neither by the sender
-(segmentation offload) nor by the receiver. There is no distance: the round trip is the kernel's
-own, some tens of microseconds.
+The namespaces have no names: each lives as long as the process that holds it, so nothing is left
+however the run ends. Segments are real: neither the sender (segmentation offload) nor the receiver
+joins them. There is no distance: the round trip is the kernel's own, some tens of microseconds.
 """
 
 import contextlib
@@ -18,25 +17,25 @@ MTU = 1500
 SERVER, CLIENT = "10.77.0.1", "10.77.0.2"
 DEVICE = "veth0"  # in both namespaces
 OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
-PATIENCE = 5  # seconds for a namespace to be there
+PATIENCE = 5  # seconds to wait for a namespace
 
-# The bucket of a link: one frame, so that even the first of a connection are paced, or of a fast
-# link what passes in the time that the kernel's timers may be late; and a queue that holds what the
-# largest window of the experiments sends at once.
+# The bucket of a link has one frame, so that a connection's first frames are paced, or on a fast
+# link the frames that pass while the kernel's timers may be late; the queue holds the largest
+# window of the experiments.
 FRAME, TIMERS_LATE, QUEUE = MTU + 14, 0.0002, "400ms"
 
 
 def shape(device, rate, run=tools.output_of):
-    """Gives a device a rate such as 100mbit, instead of the last one."""
+    """Sets a device's rate, such as 100mbit."""
     run(tools.find("tc"), "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst",
         f"{bucket(rate)}b", "latency", QUEUE)
 
 
 def unbundle(device, run=tools.output_of):
-    """Has a device send real segments, of an Ethernet's size, rather than bundles of them."""
+    """Makes a device send real Ethernet segments instead of bundles."""
     run(tools.find("ip"), "link", "set", device, "mtu", str(MTU), "gso_max_segs", "1")
     for offload in OFFLOADS:
-        # Some kernels fix some of them; the capture shows whether what matters is off.
+        # Some kernels do not allow some of these; the capture shows if they matter.
         with contextlib.suppress(tools.BenchError):
             run(tools.find("ethtool"), "-K", device, offload, "off")
 
@@ -50,16 +49,16 @@ class Side:
 
     @property
     def prefix(self):
-        """What runs a command in the namespace, in its place."""
+        """The command prefix that runs a command in the namespace."""
         return (tools.find("nsenter"), "-t", str(self.pid), "-n")
 
     @property
     def place(self):
-        """Where a server.Server of this side listens."""
+        """The place at which a server.Server of this side listens."""
         return self.address, self.prefix
 
     def enter(self):
-        """Moves the thread that calls it, alone, into the namespace."""
+        """Moves the calling thread alone into the namespace."""
         with open(f"/proc/{self.pid}/ns/net", encoding="ascii") as file:
             if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0) != 0:
                 raise OSError(ctypes.get_errno(), "setns failed")
@@ -68,7 +67,7 @@ class Side:
         return tools.output_of(*self.prefix, *command)
 
     def counted(self):
-        """Packets that the interface has sent and received."""
+        """The packets that the interface has sent and received."""
         text = self.run(tools.find("ip"), "-s", "link", "show", "dev", DEVICE)
         return parse_counters(text)
 
@@ -83,20 +82,20 @@ def parse_counters(text):
 
 
 def bytes_per_second(rate):
-    """Of a rate such as 100mbit."""
+    """The bytes a second of a rate such as 100mbit."""
     return int(rate[:-4]) * {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}[rate[-4:]] / 8
 
 
 def bucket(rate):
-    """Bytes that the bucket of a link of this rate holds."""
+    """The bytes in the bucket of a link of this rate."""
     return max(FRAME, round(TIMERS_LATE * bytes_per_second(rate)))
 
 
 def lead(rate):
-    """Seconds by which a full bucket lets frames go before the link would have carried them.
+    """The seconds by which a full bucket releases frames before the link would have carried them.
 
-    A frame has come when its last bit has: of a bucket of one frame, that is one frame's time later
-    than it is let go. Times of frames are told with this added, so that nothing beats the wire.
+    A frame has arrived with its last bit: with a bucket of one frame, that is one frame's time
+    after its release. Times of frames have this added, so that no frame is faster than the wire.
     """
     return bucket(rate) / bytes_per_second(rate)
 
@@ -107,19 +106,19 @@ class Link:
     client: Side
 
     def shape(self, rate):
-        """Gives both directions a rate."""
+        """Sets the rate of both directions."""
         for side in (self.server, self.client):
             shape(DEVICE, rate, side.run)
 
     def first_window(self, segments):
-        """How many segments the server's connections may send first; None for the default."""
+        """Sets how many segments the server's connections may send first; None: the default."""
         rest = ["initcwnd", str(segments)] if segments else []
         self.server.run(tools.find("ip"), "route", "replace", "10.77.0.0/24", "dev", DEVICE,
                         "proto", "kernel", "scope", "link", "src", SERVER, *rest)
 
 
 def make(run):
-    """The link, for as long as the run lasts."""
+    """The link for the duration of the run."""
     if os.geteuid() != 0:
         raise tools.BenchError(f"{run.name} makes network namespaces: run it as root")
     held = [hold(run) for _ in range(2)]
@@ -136,7 +135,7 @@ def make(run):
 
 
 def hold(run):
-    """A process in a network namespace of its own; its pid."""
+    """Starts a process in a network namespace of its own; returns its pid."""
     own = os.readlink("/proc/self/ns/net")
 
     def entered(process):

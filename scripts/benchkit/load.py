@@ -1,7 +1,7 @@
 """Load: wrk in a closed loop, h2load in a closed loop over HTTP/1.1 or HTTP/2.
 
-A closed loop waits for each response and so measures capacity; under overload it hides the latency
-that users would see. clients.py is the open loop.
+A closed loop waits for each response, and so measures capacity; under overload it hides the latency
+for users. clients.py is the open loop.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import re
 
 from benchkit import sample, stats, tools
 
-# wrk rounds what it prints; its script interface gives the exact figures.
+# wrk rounds its output; its script interface gives the exact figures.
 WRK_REPORT = """
 done = function(summary, latency, requests)
     local errors = summary.errors
@@ -22,22 +22,22 @@ done = function(summary, latency, requests)
 end
 """
 
-TOOL_GRACE = 20  # seconds that a load generator may take over its duration
-SILENCE = 60  # seconds without a byte after which h2load gives up a connection: it has been lost
+TOOL_GRACE = 20  # seconds that a load generator may exceed its duration
+SILENCE = 60  # seconds without a byte after which h2load gives up a connection
 COUNT_GRACE = 120  # seconds for a run of a fixed number of requests, whose duration is estimated
 
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What a load generator saw."""
+    """The results of a load generator."""
 
     requests: int  # complete responses
     failed: int  # responses other than 2xx, and requests without a response
     seconds: float
-    bytes: int  # received; wrk and h2load count headers too
-    p50_ms: float  # latency percentiles; NaN where the tool does not give them
+    bytes: int  # received, including headers
+    p50_ms: float  # latency percentiles; NaN if the tool does not give them
     p95_ms: float
-    whole: bool = False  # whether every request had come to its end; else some are cut off
+    whole: bool = False  # every request had ended; else some were cut off
 
     @property
     def rate(self):
@@ -45,7 +45,7 @@ class Load:
 
 
 def parse_wrk(text):
-    """The Load in the line that WRK_REPORT prints."""
+    """The Load in WRK_REPORT's line."""
     line = re.search(r"^bench (.+)$", text, re.MULTILINE)
     if line is None:
         raise tools.BenchError("wrk printed no report")
@@ -58,7 +58,7 @@ UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text):
-    """Seconds of h2load's "501.23ms", "1.00s" or "1m2s"."""
+    """The seconds of h2load's "501.23ms", "1.00s" or "1m2s"."""
     parts = re.findall(r"([\d.]+)(us|ms|s|m|h)", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise tools.BenchError(f"h2load printed the time '{text}'")
@@ -66,14 +66,14 @@ def parse_duration(text):
 
 
 def parse_h2load(text, log=""):
-    """The Load in h2load's summary; percentiles come from its log file's text."""
+    """The Load in h2load's summary; percentiles come from the text of its log file."""
     finished = re.search(r"^finished in (\S+),", text, re.MULTILINE)
     requests = re.search(r"^requests: \d+ total, (\d+) started, (\d+) done, "
                          r"(\d+) succeeded, (\d+) failed", text, re.MULTILINE)
     traffic = re.search(r"^traffic: \S+ \((\d+)\) total", text, re.MULTILINE)
     if not (finished and requests and traffic):
         raise tools.BenchError("h2load printed no summary")
-    # A line has the start, the status and µs; where h2load was ended, the last may be torn.
+    # A line has the start, the status and µs; if h2load was ended, the last may be incomplete.
     rows = (line.split("\t") for line in log.splitlines())
     latencies = [int(row[2]) / 1e3 for row in rows
                  if len(row) >= 3 and row[2].isdigit() and row[1].startswith("2")]
@@ -82,20 +82,21 @@ def parse_h2load(text, log=""):
                 stats.percentile(latencies, 50), stats.percentile(latencies, 95), started == done)
 
 
-PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, that show what a request costs
-LEAST = 1e-5  # CPU seconds that a request costs in any case
+PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, to find a request's cost
+LEAST = 1e-5  # the least CPU seconds of a request
 
 
 def count_requests(leg, clients, seconds):
-    """How many requests take about `seconds`: slow legs must not be cut off in a response.
+    """The number of requests that take about `seconds`: slow legs must not be cut off in a
+    response.
 
-    It is estimated by the CPU time of a few responses, for the server's CPU limits the load.
+    It is estimated from the CPU time of a few responses, because the server's CPU limits the load.
     """
     probe = min(PROBE, seconds)
     server = leg.server
     pids = sample.family(server.pids, sample.read_parents())
     with contextlib.closing(server.connect()) as connection:
-        server.ask(connection, leg.path, leg.headers)  # the first one's connection costs, too
+        server.ask(connection, leg.path, leg.headers)  # includes the connection's cost
         before, used, tries = sample.cpu_of(pids), 0.0, 0
         while tries < PROBES and used < probe:
             server.ask(connection, leg.path, leg.headers)
@@ -105,7 +106,7 @@ def count_requests(leg, clients, seconds):
 
 
 def fixed_counts(run, legs, clients, seconds):
-    """The function that loads a leg with as many requests as take about so many seconds."""
+    """Returns a function that loads a leg with as many requests as take about this many seconds."""
     counts = {leg.name: count_requests(leg, clients, seconds) for leg in legs}
     return lambda leg: h2load(run, leg.url, leg.headers, clients, counts[leg.name], leg.http2)
 
@@ -125,7 +126,7 @@ def wrk(run, url, headers, seconds, connections):
 
 
 def h2load(run, url, headers, clients, requests, http2=False):
-    """So many requests; `url` is one, or a list of them that every client asks for in turn."""
+    """`requests` requests; `url` is one, or a list that every client cycles through."""
     log = run.work / "h2load.log"
     log.unlink(missing_ok=True)
     command = [tools.find("h2load"), "-t1", f"-c{clients}", f"-N{SILENCE}s", f"-n{requests}",

@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""The machine and the versions of the measured programs."""
 
 import ctypes
 import os
@@ -8,7 +8,7 @@ import subprocess
 
 from benchkit import tools
 
-# name -> (program, its option) where these are not NAME -v
+# {name: (program, its option)} unless they are NAME -v
 VERSIONS = {"h2load": ("h2load", "--version"), "caddy": ("caddy", "version"),
             "varnish": ("varnishd", "-V")}
 
@@ -40,15 +40,15 @@ def httpd_version():
 
 
 def module_version():
-    """What the sources of the module under test say that they are."""
+    """The version in the sources of the module under test."""
     text = (tools.ROOT / "configure.ac").read_text(encoding="utf-8")
     return "mod_elastic " + re.search(r"AC_INIT\(\[mod_elastic\], \[([^]]+)\]", text).group(1)
 
 
 def tool_version(name):
-    """A load generator or a server and its version."""
+    """A load generator or a server with its version."""
     program, option = VERSIONS.get(name, (name, "-v"))
-    # wrk prints its version with its usage and a failure, nginx and Varnish on their error output.
+    # wrk prints its version with its usage and fails; nginx and Varnish print to stderr.
     result = subprocess.run([tools.find(program), option], capture_output=True, text=True,
                             timeout=10, check=False)
     found = re.search(r"\d+(\.\d+)+", result.stdout + result.stderr)
@@ -56,7 +56,7 @@ def tool_version(name):
 
 
 def library_versions():
-    """zlib's and brotli's versions, asked from the libraries that the module links."""
+    """The versions of zlib and brotli, from the libraries that the module links."""
     try:
         zlib = ctypes.CDLL("libz.so.1").zlibVersion
         zlib.restype = ctypes.c_char_p

@@ -1,7 +1,6 @@
 """Servers of other projects, private ones of a run, each with the compression of its snippet:
-nginx, lighttpd, h2o and Caddy, which serve the files of a folder with one thread; HAProxy and
-Varnish, in front of an httpd on the same CPU, whose CPU and memory count with theirs.
-"""
+nginx, lighttpd, h2o and Caddy, which serve a folder's files with one thread; HAProxy and Varnish in
+front of an httpd on the same CPU, whose CPU and memory are included."""
 
 import os
 
@@ -117,7 +116,8 @@ sub vcl_backend_response {{
 
 
 class Other(server.Server):
-    """`form` is its configuration; `user` and `types` are how that names an account and types."""
+    """`form` is its configuration; `user` and `types` are its syntax for an account and for
+    types."""
 
     form, user, types, separator = "", "", "", "\n"
     snippet_has_folder = False
@@ -142,7 +142,7 @@ class Nginx(Other):
     name, form, user, types = "nginx", NGINX, "user {};", "{kind} {suffix};"
 
     def command(self):
-        # -e: before it reads its configuration, nginx would open a log of the system's.
+        # -e: before nginx reads its configuration, it would open the system's log.
         return [tools.find("nginx"), "-p", str(self.folder), "-e", str(self.folder / "error.log"),
                 "-c", str(self.configuration)]
 
@@ -155,7 +155,7 @@ class Lighttpd(Other):
         cache = self.folder / "cache"
         cache.mkdir(exist_ok=True)
         self.folder.chmod(0o755)
-        cache.chmod(0o777)  # its user is another one than the run's; what is large goes through it
+        cache.chmod(0o777)  # for a user other than the run's; large bodies pass through it
         return super().configure()
 
     def command(self):
@@ -170,19 +170,19 @@ class H2o(Other):
 
 
 class Caddy(Other):
-    """It takes as many threads as it may use CPUs, that is one."""
+    """It uses as many threads as CPUs, which is one here."""
 
     name, form = "caddy", CADDY
 
     def command(self):
-        # What it keeps it keeps below a home; root's is none of the run's.
+        # Caddy stores files below the home directory; root's must stay untouched.
         return ["env", f"HOME={self.folder}", f"PATH={os.environ['PATH']}",
                 tools.find("caddy"), "run", "--config", str(self.configuration), "--adapter",
                 "caddyfile"]
 
 
 class Proxy(Other):
-    """`origin` is a server that has been started."""
+    """`origin` is a running server."""
 
     def __init__(self, run, folder, snippet, origin, **options):
         super().__init__(run, folder, snippet, **options)
@@ -202,7 +202,7 @@ class Haproxy(Proxy):
 
 
 class Varnish(Proxy):
-    """It compresses what it stores, at the first request unless it is told to pass."""
+    """It compresses what it stores, at the first request, unless it is told to pass."""
 
     name, form = "varnish", VARNISH
 

@@ -1,8 +1,8 @@
-"""What compression costs: a server's CPU per response beyond that of the same without it.
+"""The cost of compression: a server's CPU per response beyond that of the same without it.
 
-For a small body it is the small difference of two figures, and a machine's speed may drift by more
-than that within a second. So each figure is first set to the speed that its neighbours in time
-show, then the rounds are pooled, and only then is subtracted.
+For a small body this is a small difference of two figures, and a machine's speed may drift by more
+within a second. So each figure is first corrected for the speed that its neighbours in time show;
+then the rounds are pooled, and only then subtracted.
 """
 
 import statistics
@@ -12,18 +12,19 @@ from benchkit.findings import Finding, matches
 
 FIGURE = "cpu_usec_per_response"
 STEADY = "steady_usec"  # the column of FIGURE at the machine's median speed
-NEIGHBOURS = 4  # before a measurement, and after: about a second's
+NEIGHBOURS = 4  # measurements before and after: about a second's
 
-# Of what the response costs without compression: a smaller difference cannot be distinguished from
-# none, and counts as this.
+# Relative to the response without compression: a smaller difference cannot be told from none, and
+# counts as this.
 LEAST = 0.02
 
 
 def steady(rows, keys):
-    """The rows, which are in the order of their measurement, each with STEADY.
+    """The rows, in the order of their measurement, each with STEADY.
 
-    `keys` are the columns that name a leg. A leg's figure to its own median over the rounds shows
-    how slow the machine was; by the median of that over a measurement's neighbours it is divided.
+    `keys` are the columns that name a leg. A leg's figure relative to its median over the rounds
+    shows the machine's speed; it is divided by the median of that over the neighbouring
+    measurements.
     """
     usual = {key: figures[FIGURE] for key, figures in stats.medians(rows, keys, [FIGURE]).items()}
     slowness = [stats.ratio(row[FIGURE], usual[tuple(row[key] for key in keys)]) for row in rows]
@@ -36,11 +37,11 @@ def steady(rows, keys):
 
 
 def finding(key, text, rows, over, under, base, each=(), **more):
-    """The Finding of two legs' cost beyond `base`, the one to the other's: legs are {column:
-    value}, `base` one, or a pair of which each side has its own.
+    """The Finding of two legs' cost beyond `base`, one relative to the other. Legs are {column:
+    value}; `base` is one, or a pair with one for each side.
 
     With `each`, the names of columns such as "size", the ratio is the geometric mean over their
-    values. Where `over` costs no more than LEAST, the figure is a limit.
+    values. If `over` costs no more than LEAST, the figure is a limit.
     """
     legs = (over, under, *(base if isinstance(base, tuple) else (base, base)))
     cells = [table for members in (stats.group(rows, *each).values() if each else [rows])
@@ -52,7 +53,7 @@ def finding(key, text, rows, over, under, base, each=(), **more):
 
 
 def by_round(rows, legs):
-    """{round: the figures of the legs} of those rounds that have all of them."""
+    """{round: the figures of the legs} of the rounds that have all of them."""
     figures = {}
     for place, leg in enumerate(legs):
         for row in rows:

@@ -1,7 +1,7 @@
 """Debian packages as a source of real web pages: downloaded by apt, unpacked, never installed.
 
-They are kept in build/bench/packages (or ELASTIC_BENCH_CACHE) and serve every later run. A machine
-that cannot download uses those packages of the list that are installed.
+They are kept in build/bench/packages (or ELASTIC_BENCH_CACHE) for later runs. A machine that cannot
+download uses those of the packages that are installed.
 """
 
 import dataclasses
@@ -17,14 +17,14 @@ from benchkit.tools import say
 KINDS = (".html", ".css", ".js", ".svg", ".json", ".gz")
 LARGEST = 2 << 20  # larger files are data, not pages
 INSTALLED = pathlib.Path("/var/lib/dpkg/info")
-PATIENCE = 600  # seconds for a download of some 30 MB
+PATIENCE = 600  # seconds for a download of about 30 MB
 
 
 @dataclasses.dataclass(frozen=True)
 class Package:
     name: str
     version: str
-    files: tuple  # (path in the package, path here), sorted
+    files: tuple  # (path in the package, local path), sorted
 
     def of_kind(self, *suffixes):
         return [(name, path) for name, path in self.files if name.endswith(suffixes)]
@@ -66,7 +66,7 @@ def cached(name):
 
 
 def installed(name):
-    """The package as the system has it, or None where it is not installed."""
+    """The package as the system has it, or None if it is not installed."""
     lists = [path for path in (INSTALLED / f"{name}.list", *INSTALLED.glob(f"{name}:*.list"))
              if path.exists()]
     if not lists:
@@ -78,7 +78,7 @@ def installed(name):
 
 
 def fetch(names):
-    """Downloads and unpacks what it can; what fails is left out."""
+    """Downloads and unpacks the packages; failures are left out."""
     apt, dpkg = shutil.which("apt-get"), shutil.which("dpkg-deb")
     if not apt or not dpkg:
         return
@@ -90,7 +90,7 @@ def fetch(names):
     say(f"downloading {len(names)} Debian packages into {cache()}")
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder:
         if not download(apt, names, folder):
-            for name in names:  # one name that the archive lacks fails all of them
+            for name in names:  # one unknown name makes apt fail for all
                 download(apt, [name], folder)
         for path in sorted(pathlib.Path(folder).glob("*.deb")):
             unpack(dpkg, path, pathlib.Path(folder) / "unpacked")
@@ -106,7 +106,7 @@ def download(apt, names, folder):
 
 
 def unpack(dpkg, deb, temporary):
-    """Unpacks the pages of a .deb into the cache; complete, or not at all."""
+    """Unpacks the pages of a .deb into the cache, completely or not at all."""
     name = deb.name.partition("_")[0]
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()

@@ -1,6 +1,5 @@
-"""A page in a real Chromium, whose link's rate and delay are emulated: when it asks for the style
-sheet that the head names, paints for the first time, and has the last byte.
-"""
+"""A page in a real Chromium with an emulated rate and delay: the times of the request for the style
+sheet in the head, of the first paint, and of the last byte."""
 
 import importlib.util
 import re
@@ -24,7 +23,7 @@ FIGURES = """new Promise(done => {
 
 
 def write(site, name, text):
-    """Puts a page of the text, which links to nothing but a style sheet, into a site."""
+    """Puts a page of the text, which links to one style sheet only, into a site."""
     plain = re.sub(rb"<(link|script|img)\b[^>]*>|(?:href|src)=\"[^\"]*\"", b"", text)
     (site / f"{name}.html").write_bytes(HEAD + plain[:len(text) - len(HEAD)])
     (site / "style.css").write_bytes(STYLE)

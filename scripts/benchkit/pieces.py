@@ -1,4 +1,4 @@
-"""A response in the pieces in which it came, and what a decoder has of it after each of them."""
+"""A response in pieces as it arrived, and a decoder's output after each of them."""
 
 import itertools
 import socket
@@ -12,7 +12,7 @@ from codeckit.dictionaries import head
 
 
 def fetch(one, path, fields):
-    """[(seconds since the request, bytes)] of a response, as they come."""
+    """[(seconds since the request, bytes)] of a response, as they arrive."""
     lines = {"Host": f"{one.address}:{one.port}", **fields}
     request = "".join([f"GET {path} HTTP/1.1\r\n",
                        *(f"{name}: {value}\r\n" for name, value in lines.items()), "\r\n"])
@@ -29,9 +29,8 @@ def fetch(one, path, fields):
 
 
 def decoded(raw, coding, body, dictionary=b""):
-    """(bytes of text after each piece of a response, bytes of its body); None where it came in
-    another coding.
-    """
+    """(bytes of text after each piece of a response, bytes of its body); None if it came in another
+    coding."""
     parser, left = Responses(), len(head("dcz", dictionary)) if coding == "dcz" else 0
     parts = [b"".join(part for part, _ in parser.feed(piece)) for piece in raw]
     if parser.status != 200:
@@ -48,5 +47,5 @@ def decoded(raw, coding, body, dictionary=b""):
 
 
 def reached(lengths, least):
-    """The place of the first piece after which there is so much text."""
+    """The index of the first piece after which there is this much text."""
     return next(place for place, length in enumerate(lengths) if length >= least)

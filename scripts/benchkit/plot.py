@@ -1,4 +1,4 @@
-"""Plots: matplotlib without a display, with the same bytes for the same figures."""
+"""Plots: matplotlib without a display; the same figures give the same bytes."""
 
 import contextlib
 import functools
@@ -12,12 +12,12 @@ STYLE = {
     "axes.grid": True, "axes.axisbelow": True, "axes.spines.top": False, "grid.alpha": 0.3,
     "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
     "font.size": 9, "legend.frameon": False, "svg.hashsalt": "elastic",
-    "svg.fonttype": "none",  # text stays text: smaller, and a browser's to draw
-    # The grid has lines there.
+    "svg.fonttype": "none",  # text stays text: smaller, and drawn by the browser
+    # Grid lines replace ticks.
     "xtick.bottom": False, "ytick.left": False, "ytick.right": False,
 }
 
-NEAR = 1 / 80  # of the largest coordinate: dots that are nearer than that cover each other
+NEAR = 1 / 80  # of the largest coordinate: dots nearer than that cover each other
 
 
 @functools.lru_cache(maxsize=None)
@@ -34,7 +34,7 @@ def pyplot():
 
 @contextlib.contextmanager
 def drawing(path, columns, width, height, text="#000000"):
-    """Axes to draw on, side by side, with text of a colour; saved as an SVG."""
+    """Axes side by side, with text of a colour; saved as an SVG."""
     with pyplot().rc_context({name: text for name in (
             "text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")}):
         made, axes = pyplot().subplots(1, columns, figsize=(width, height), squeeze=False)
@@ -48,7 +48,7 @@ def drawing(path, columns, width, height, text="#000000"):
 
 @contextlib.contextmanager
 def figure(run, part, caption, columns=1, width=6.5, height=4.0):
-    """The same, as a plot of the run."""
+    """The same as a plot of the run."""
     name = run.name_of(part)
     with drawing(run.results / f"{name}.svg", columns, width, height) as axes:
         yield axes
@@ -57,7 +57,7 @@ def figure(run, part, caption, columns=1, width=6.5, height=4.0):
 
 
 def described(drawing):
-    """What a figure's diagrams have on their axes, in words, and what is compared in them."""
+    """The axes of a figure's diagrams in words, and the things compared in them."""
     diagrams = []
     for axes in drawing.axes:
         title, y, x = axes.get_title(), axes.get_ylabel(), axes.get_xlabel()
@@ -70,10 +70,10 @@ def described(drawing):
 
 
 def reaches(figures):
-    """(middles, [how far down, how far up]) of (middle, low, high), as matplotlib takes them: None
-    in place of the latter where no figure has a bar.
+    """(middles, [how far down, how far up]) of (middle, low, high), in matplotlib's form; None
+    instead of the latter if no figure has a bar.
 
-    A figure that is exact has no bar, nor has one whose interval says nothing, as one round's.
+    An exact figure has no bar; nor has one with an unbounded interval, as of one round.
     """
     sure = [(middle, low, high) if 0 < low < high < math.inf else (middle, math.nan, math.nan)
             for middle, low, high in figures]
@@ -90,8 +90,8 @@ def bars(axes, names, figures, **options):
 
 
 def grouped_bars(axes, groups, series):
-    """Bars side by side in each group; `series` is {label: (colour, (middle, low, high) of each)}.
-    """
+    """Bars side by side in each group; `series` is {label: (colour, (middle, low, high) of
+    each)}."""
     width = 0.8 / len(series)
     places = range(len(groups))
     for index, (label, (colour, figures)) in enumerate(series.items()):
@@ -102,7 +102,7 @@ def grouped_bars(axes, groups, series):
 
 
 def thin(points):
-    """The (x, y) of which none is too near to the last one to be seen beside it."""
+    """Leaves out points that are too near to the last one to be seen."""
     points = list(points)
     reach = [NEAR * max((abs(point[axis]) for point in points), default=0) for axis in (0, 1)]
     kept = points[:1]
@@ -114,7 +114,7 @@ def thin(points):
 
 class Curve(typing.NamedTuple):
     x: list
-    y: list  # of figures, or of (middle, low, high)
+    y: list  # figures, or (middle, low, high)
     label: str
     color: str
     style: str = "-"
@@ -132,7 +132,7 @@ class Curve(typing.NamedTuple):
 
 
 def by_load(regrets, leg, label, style, color, pages="12 to 120 KB"):
-    """The Curve of a leg's regret over the load of these pages; overloaded is no point."""
+    """The Curve of a leg's regret over the load of these pages, without overloaded points."""
     points = [(float(regime.rpartition(": ")[2]), regrets.cell(regime, leg))
               for regime, by_leg in regrets.ratios.items()
               if regime.startswith(pages) and leg in by_leg]
@@ -140,17 +140,17 @@ def by_load(regrets, leg, label, style, color, pages="12 to 120 KB"):
 
 
 class Panel(typing.NamedTuple):
-    """One of the diagrams side by side."""
+    """One of several diagrams side by side."""
 
     label: str  # of the y axis
     curves: list
-    log: bool = False  # whether the y axis is logarithmic; else it begins at 0
+    log: bool = False  # a logarithmic y axis; else it begins at 0
     title: str = ""
-    limits: dict = {}  # of the y axis, where they are others
+    limits: dict = {}  # other limits of the y axis
 
 
 def panels(run, part, caption, xlabel, diagrams, width=11, height=3.4, **options):
-    """Draws diagrams with one legend, in the first of them."""
+    """Draws diagrams, with one legend in the first."""
     with figure(run, part, caption, len(diagrams), width, height) as all_axes:
         for axes, panel in zip(all_axes, diagrams):
             for curve in panel.curves:

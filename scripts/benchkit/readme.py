@@ -1,6 +1,5 @@
 """The chart and the tables of figures in README.md, from the JSON of the kept results; and
-docs/results/regret.md.
-"""
+docs/results/regret.md."""
 
 import json
 import re
@@ -15,7 +14,7 @@ NEAR = (5, 20)
 
 MARK, END = "<!-- {}: scripts/bench readme -->\n", "<!-- end of {} -->\n"
 
-# (what README calls it, the key of peers' finding on CPU; that on bytes has -bytes behind it)
+# (README's name for it, the key of the CPU finding in peers; the key for bytes adds -bytes)
 PEERS = (("gzip 6 to mod_deflate 6", "gzip-6"), ("gzip 1 to mod_deflate 1", "gzip-1"),
          ("br 5 to mod_brotli 5", "br-5"),
          ("gzip 6 to nginx, gzip 6", "nginx-6"), ("gzip 1 to nginx, gzip 1", "nginx-1"))
@@ -23,7 +22,7 @@ PEERS = (("gzip 6 to mod_deflate 6", "gzip-6"), ("gzip 1 to mod_deflate 1", "gzi
 
 
 def figures(experiments):
-    """{a part of README: its text}, of a report's experiments; regret where that was measured."""
+    """{a part of README: its text}, from a report's experiments; regret only if it was measured."""
     peers, load = experiments["peers"], experiments["load"]
     made = {"figures": (
         "CPU time of compression, and bytes, beside the stock modules and nginx at the same\n"
@@ -55,7 +54,7 @@ def peers_rows(peers):
 
 
 def called(leg):
-    """What README calls a leg of load."""
+    """README's name for a leg of load."""
     if leg in (DEFAULT, DEFAULT_GZIP):
         return "mod_elastic, default settings"
     if leg.startswith("time "):
@@ -93,14 +92,14 @@ def written(text, kept):
     return text
 
 
-# Of the chart: servers of peers; legs of load.
+# In the chart: servers of peers; legs of load.
 BARS = {"elastic": "mod_elastic", "elastic gzip 6": "mod_elastic gzip 6",
         "mod_deflate 6": "mod_deflate 6", "mod_brotli 5": "mod_brotli 5",
         "nginx gzip 1": "nginx gzip 1", "nginx gzip 6": "nginx gzip 6"}
 CURVES = {DEFAULT: "o-", "zstd 1": "v--", "gzip 1": "x--", "mod_deflate 1": "s-",
           "mod_brotli 1": "D-", "nginx 1": "^-"}
-MBIT = 20  # of the third panel
-# Blue and orange differ for everybody.
+MBIT = 20  # in the third panel
+# Everybody can tell blue from orange.
 COLOURS = {"light": ("#1f2328", "#0072b2", "#d55e00"), "dark": ("#e6edf3", "#56b4e9", "#e69f00")}
 
 
@@ -109,9 +108,8 @@ def rows_of(table):
 
 
 def draw(experiments, folder):
-    """README's chart, once for light pages and once for dark ones: chart-light.svg, -dark.svg; and
-    regret.md. Nothing where regret was not measured.
-    """
+    """README's chart for light and for dark pages: chart-light.svg, -dark.svg; and regret.md. Does
+    nothing if regret was not measured."""
     load = experiments["load"]
     rows = regret.rows_of(load)
     if not rows:

@@ -1,8 +1,8 @@
-"""Regimes: pages at a load, put to legs of which each one's capacity is known; the day; the rows.
+"""Regimes: pages at a load, for legs whose capacities are known; the day; the rows.
 
-A load is the share of one CPU that making the pages uncompressed takes. It is measured anew for
-each round, because a machine's speed drifts. Whether a leg can serve a load is a ratio of two
-capacities that were measured one after the other, so that the drift is in neither.
+A load is the share of one CPU that is needed to make the uncompressed pages. It is measured again
+for each round, because a machine's speed drifts. A leg can serve a load if the ratio of two
+capacities, measured one after the other, allows it, so that the drift cancels out.
 """
 
 import dataclasses
@@ -16,13 +16,13 @@ from benchkit.run import end_process
 from codeckit import decoders
 
 LARGE = ((120, 1.0),)
-LIGHT, HEAVY = 0, 14  # fpm.SCRIPT's work: pages of SIZES take about 0.3 and 4 ms in the mean
-DAY = ((0, 0.0625), (0.5, 1), (1, 0.0625))  # of its peak: of 0.8 from 0.05 on, and back
-FULL = 0.95  # of what a leg can serve, from which on it is overloaded
-WARM = 0.5  # seconds until what a fixed setup has in its queue is as at any time
+LIGHT, HEAVY = 0, 14  # fpm.SCRIPT's work: pages of SIZES take about 0.3 and 4 ms on average
+DAY = ((0, 0.0625), (0.5, 1), (1, 0.0625))  # of its peak; with one of 0.8, from 0.05 and back
+FULL = 0.95  # the share of a leg's capacity from which on it is overloaded
+WARM = 0.5  # seconds until a fixed setup's queue is steady
 BEYOND = 20  # responses that must be beyond a percentile
-STEP = 512  # bytes that a decoder is given at once, to see when it has its first text
-# Another process, which takes half of the server's CPU by turns.
+STEP = 512  # bytes that a decoder gets at once, to find its first text
+# Another process, which takes half of the server's CPU in turns.
 TURNS = """
 import time
 while True:
@@ -42,8 +42,8 @@ class Family:
     legs: tuple
     sizes: tuple = site.SIZES
     work: int = site.WORK
-    beside: bool = False  # whether another process takes half of the CPU
-    day: bool = False  # whether the load is the peak of a day
+    beside: bool = False  # another process takes half of the CPU
+    day: bool = False  # the load is the peak of a day
 
     @property
     def paths(self):
@@ -52,9 +52,8 @@ class Family:
 
 @dataclasses.dataclass(frozen=True)
 class Length:
-    """How long a pass is: blocks of pages until it has so many seconds, behind a lead of an
-    adaptive leg; a day; a measurement of capacity; and how many rounds there are.
-    """
+    """The length of a pass: blocks of pages until it has this many seconds, after a lead for
+    adaptive legs; a day; a measurement of capacity; and the number of rounds."""
 
     blocks: float  # the least, of site.BLOCK pages
     seconds: float
@@ -64,7 +63,7 @@ class Length:
     rounds: int
 
     def of(self, run):
-        """The same with as many rounds as the command line has."""
+        """The same with the command line's number of rounds."""
         return dataclasses.replace(self, rounds=run.least or self.rounds)
 
 
@@ -73,7 +72,7 @@ def regime_of(family, load):
 
 
 def first_text(result):
-    """How many bytes of an answer have come when a decoder has its first text."""
+    """The bytes of an answer that have arrived when a decoder has its first text."""
     body_bytes = 1
     if result.coding:
         parts = [result.body[at:at + STEP] for at in range(0, len(result.body), STEP)]
@@ -85,9 +84,8 @@ def first_text(result):
 
 
 def on_wire(pieces, rate, least=math.inf):
-    """Seconds until a wire of so many Mbit/s has carried an answer, or the `least` bytes of it:
-    each piece follows the one before, and not before it has come.
-    """
+    """Seconds until a wire of `rate` Mbit/s has carried an answer, or its first `least` bytes: each
+    piece follows the previous one, and not before it has arrived."""
     done = before = 0.0
     for at, total, _ in pieces:
         count = min(total, least) - before
@@ -98,11 +96,11 @@ def on_wire(pieces, rate, least=math.inf):
 
 
 def figures_of(results):
-    """Bytes, and times at each rate. A percentile has BEYOND responses beyond it, or is none."""
+    """Bytes, and times at each rate. A percentile needs BEYOND responses beyond it."""
     found = {"arrivals": len(results), "failed": sum(one.lost for one in results),
              "bytes": stats.mean([one.bytes for one in results], 1)}
     if found["failed"] or not results:
-        return found  # what follows from when the clients left is no time
+        return found  # when clients have left, times mean nothing
     ends = {"last": [math.inf] * len(results), "first": list(map(first_text, results))}
     beyond = len(results) // 20
     for rate, (name, least) in itertools.product(RATES, ends.items()):
@@ -114,9 +112,8 @@ def figures_of(results):
 
 
 class Passes:
-    """The legs of a site, whose servers run, and what became of them; `notes` has those of which
-    none could be started.
-    """
+    """The legs of a site, whose servers run, and their results; `notes` names those that could not
+    be started."""
 
     def __init__(self, run, dynamic, legs, length):
         self.run, self.dynamic, self.legs, self.length = run, dynamic, legs, length
@@ -130,14 +127,14 @@ class Passes:
                 self.notes.append(f"Not measured: {name}: {problem}.")
 
     def serve(self, leg):
-        """A leg's server, of which one page was checked."""
+        """A leg's server, after a check of one page."""
         path = build.zlib_alone(self.run) if leg.build == "zlib" else leg.build
         httpd = self.dynamic.serve(leg.setup, **({"elastic": path} if path else {}))
         self.dynamic.check(httpd, leg.accept)
         return httpd
 
     def measure(self, family):
-        """Adds the rows of a family: of each leg's capacity, and of each leg, load and round."""
+        """Adds the rows of a family: each leg's capacity, and each leg, load and round."""
         names = [name for name in family.legs if name in self.servers]
         other = self.start_other() if family.beside else None
         capacity = {name: self.dynamic.capacity(
@@ -166,12 +163,12 @@ class Passes:
         return self.run.start([sys.executable, "-c", TURNS], self.run.work / "other.log")
 
     def reference(self, family):
-        """Visits a second that making the pages takes a whole CPU for."""
+        """Visits a second at which making the pages takes a whole CPU."""
         return self.dynamic.working_capacity(self.servers[IDENTITY], family.paths,
                                              self.length.capacity)
 
     def load(self, family, at, able):
-        """Adds the rows of a load, of legs and their shares of what they can serve."""
+        """Adds the rows of a load; `able` has legs and the shares that they can serve."""
         rate, last = 0.0, 0
         for number, name in rounds.interleaved(self.run, able, count=self.length.rounds):
             if number != last:
@@ -183,9 +180,7 @@ class Passes:
             self.run.progress(f"({regime_of(family, at)}, round {number})")
 
     def visits(self, family, at, rate, number, adaptive):
-        """(visits, (when those begin that count, when they end)), the same that count for each
-        leg.
-        """
+        """(visits, (begin, end) of those that count), with the same counted visits for each leg."""
         if family.day:
             times = arrivals.poisson(DAY, at * rate, self.length.day, number) or [0.0]
             return site.visits(times, number, family.paths), (0.0, self.length.day)
@@ -198,12 +193,12 @@ class Passes:
         return before + site.visits(times, seed, family.paths), (lead, lead + seconds)
 
     def one_pass(self, name, visits, counted):
-        """The row of a leg; a time only where its queue has an end."""
+        """The row of a leg; it has times only if its queue ends."""
         httpd, leg = self.servers[name], self.legs[name]
         seen = site.replay(httpd, visits, accept=leg.accept, keep=True)
         row = figures_of(seen.between(*counted))
         share, (start, end) = seen.cpu_share(*counted), counted
-        if row["failed"]:  # a new start, without requests that nobody waits for
+        if row["failed"]:  # restart, to drop requests of clients that are gone
             httpd.stop()
             httpd.start()
             sample.wait_until_idle(httpd.pids)
@@ -214,9 +209,8 @@ class Passes:
 
 
 def measured(run, families, known, length):
-    """(Passes with the rows of all families, those that are results, sentences on the others);
-    `known` gives the Leg of a name.
-    """
+    """(Passes with the rows of all families, the results among them, sentences on the others);
+    `known` returns the Leg of a name."""
     passes = Passes(run, site.php(run), {name: known(name) for family in families
                                          for name in family.legs}, length.of(run))
     for family in families:
@@ -231,7 +225,7 @@ def measured(run, families, known, length):
 
 
 def results(rows):
-    """(rows that are results, sentences on the others); BenchError where none has a time.
+    """(rows that are results, sentences on the others); raises BenchError if none has a time.
 
     What has no steady state in any round is overloaded, too: alone, a page takes more CPU than in
     the closed loop, which cannot say by how much then.
@@ -249,7 +243,7 @@ def results(rows):
 
 
 def counts(rows):
-    """How many arrivals a cell has, in words."""
+    """The number of arrivals of a cell, in words."""
     cells = stats.group([row for row in rows if "overload" not in row], "regime", "leg")
     sums = [sum(row["arrivals"] for row in of) for of in cells.values()]
     return (f"{len(sums)} cells have {min(sums):,} to {max(sums):,} arrivals each, in "

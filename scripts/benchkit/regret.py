@@ -1,8 +1,9 @@
-"""Regret: what a leg takes, to the best leg of the same regime; from the rows of load.
+"""Regret: a leg's figure relative to that of the best leg in the same regime; from the rows of
+load.
 
-A regime is a load of certain pages. A row is a leg in a regime and a round, and has its figures, or
-`overload` and no figure where the leg cannot serve as much. The best leg is chosen by one half of
-the rounds and judges the other half, so that noise makes none look better than it is.
+A regime is a load of certain pages. A row is a leg in a regime and a round; it has its figures, or
+`overload` without figures if the leg cannot serve the load. One half of the rounds chooses the best
+leg and the other half is judged by it, so that noise flatters none.
 """
 
 import math
@@ -10,16 +11,17 @@ import math
 from benchkit import legs, stats
 from benchkit.findings import number
 
-# What the tables call a figure, and the column that has it for a rate.
+# The tables' name of a figure, and its column for a rate.
 FIGURES = {"time": "last_{}", "time p95": "last_p95_{}", "first text": "first_{}",
            "first text p95": "first_p95_{}", "bytes": "bytes", "CPU": "cpu_usec"}
 
 
-LEAST = 5  # rounds of which an interval is shown
+LEAST = 5  # rounds needed to show an interval
 
 
 def interval(ratios):
-    """(middle, low, high), as stats.interval() has it of so many rounds; else the middle alone."""
+    """(middle, low, high) from stats.interval() if there are enough rounds; else the middle
+    alone."""
     ratios = list(ratios)
     if len(ratios) >= LEAST:
         return stats.interval(ratios)
@@ -27,13 +29,13 @@ def interval(ratios):
 
 
 def halves(numbers):
-    """[(rounds that are judged, rounds that choose)]; one round has to do both."""
+    """[(rounds that are judged, rounds that choose)]; a single round does both."""
     some, others = numbers[::2], numbers[1::2]
     return [(some, others), (others, some)] if others else [(some, some)]
 
 
 class Regrets:
-    """Of the legs `names`, by one figure: `ratios` is {regime: {leg: {round: ratio}}}."""
+    """The regret of the legs `names` by one figure: `ratios` is {regime: {leg: {round: ratio}}}."""
 
     def __init__(self, rows, names, figure):
         self.names, self.overloads, cells = names, {}, {}
@@ -52,19 +54,19 @@ class Regrets:
         return {regime: by_leg[leg] for regime, by_leg in self.ratios.items() if leg in by_leg}
 
     def cell(self, regime, leg):
-        """(middle, low, high); NaN where there is none."""
+        """(middle, low, high); NaN if missing."""
         return interval(self.ratios.get(regime, {}).get(leg, {}).values())
 
     def between(self, over, under):
-        """{regime: {round: ratio}} of one leg to another, where both have a figure."""
+        """{regime: {round: ratio}} of one leg relative to another, if both have a figure."""
         return {regime: {one: by[over][one] / by[under][one]
                          for one in by[over] if one in by[under]}
                 for regime, by in self.ratios.items() if over in by and under in by}
 
     def single(self, names):
-        """(the leg that one would pin, of these: its worst regime is the best, which other rounds
-        say; {regime: {round: ratio}} of it). What is overloaded where another is not is none.
-        """
+        """(the leg of these that one would pin, because its worst regime is the best; {regime:
+        {round: ratio}} of it). Other rounds make the choice. Excludes legs that are overloaded
+        where others are not."""
         served = {regime for name in names for regime in self.of(name)}
         able = [name for name in names if served and self.of(name).keys() == served]
         numbers = sorted({one for name in able for of in self.of(name).values() for one in of})
@@ -80,7 +82,7 @@ class Regrets:
 
 
 def judged(by_leg):
-    """{leg: {round: its figure to that of the leg that the other rounds choose}}."""
+    """{leg: {round: its figure relative to the leg that the other rounds choose}}"""
     found = {}
     for judges, choose in halves(sorted({one for of in by_leg.values() for one in of})):
         means = {leg: stats.geometric_mean(of[one] for one in choose)
@@ -93,9 +95,8 @@ def judged(by_leg):
 
 
 def mean(of):
-    """(middle, low, high) of the geometric mean over regimes, of {regime: {round: ratio}}, by the
-    rounds that have all of them.
-    """
+    """(middle, low, high) of the geometric mean over the regimes of {regime: {round: ratio}}, from
+    the rounds that have all of them."""
     each = [set(ratios) for ratios in of.values()] or [set()]
     rounds = sorted(set.intersection(*each) or set.union(*each))
     return interval(stats.geometric_mean(
@@ -111,7 +112,8 @@ def worst(of):
 
 
 def served(regrets, leg):
-    """In words: of how many regimes the leg has figures, and in how many it is overloaded."""
+    """In words: the number of regimes in which the leg has figures, and in which it is
+    overloaded."""
     count, found = len(regrets.of(leg)), regrets.overloads.get(leg, {})
     most = max(found.values(), default=0)
     return (f"{count}" + f"; {len(found)} overloaded" * bool(found)
@@ -119,7 +121,7 @@ def served(regrets, leg):
 
 
 def summary(rows, population, rate):
-    """A row for each leg: what it takes to the best leg, over its regimes."""
+    """A row for each leg: its regret over its regimes."""
     names = legs.serving(dict.fromkeys(row["leg"] for row in rows), population, rate)
     by_figure = {name: Regrets(rows, names, column.format(rate))
                  for name, column in FIGURES.items()}
@@ -156,12 +158,12 @@ def by_regime(rows, population, rate, figure="time"):
 
 
 def two(ratio):
-    """With two digits behind the point."""
+    """With two decimals."""
     return "–" if math.isnan(ratio) else f"{ratio:.2f}"
 
 
 def text(figure):
-    """The same with the interval, where there is one."""
+    """The same with the interval, if there is one."""
     middle, low, high = figure
     known = not math.isnan(middle) and 0 < low and high < math.inf
     return two(middle) + (f" ({two(low)}–{two(high)})" if known else "")
@@ -192,6 +194,6 @@ def page(experiment):
 
 
 def rows_of(experiment):
-    """Each round's rows, as dicts, of an experiment's facts; none where it has none."""
+    """Each round's rows, as dicts, of an experiment's facts; empty if it has none."""
     table = experiment["tables"].get(f"{experiment['name']}-rounds", {"columns": (), "rows": ()})
     return [dict(zip(table["columns"], row)) for row in table["rows"]]

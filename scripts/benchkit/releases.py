@@ -1,6 +1,5 @@
-"""Releases of packages of npm, each beside the one before it: a framework, a charting library, a
-utility; a patch release and a minor one.
-"""
+"""Releases of npm packages, each beside the previous one: a framework, a charting library, a
+utility; a patch release and a minor one."""
 
 import contextlib
 import dataclasses
@@ -28,7 +27,7 @@ class Release:
 
     @property
     def paths(self):
-        """Where the site has both."""
+        """The site's paths of both."""
         return tuple(f"/assets/{self.package}.{self.new}.{which}.js" for which in ("old", "new"))
 
 
@@ -44,7 +43,7 @@ def old_path(path):
 
 
 def get(release, download):
-    """(the old file, the new one); BenchError where the package cannot be had."""
+    """(the old file, the new one); raises BenchError if the package is not available."""
     return tuple(read(release, version, download) for version in (release.old, release.new))
 
 

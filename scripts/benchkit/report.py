@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing else, and a JSON of every figure beside it.
+"""The report: one self-contained HTML page, and a JSON of every figure beside it.
 
 The page is the template report.html with that JSON's content; plots are inline SVG, and there is no
 script.
@@ -13,13 +13,13 @@ from benchkit.findings import number
 from benchkit.tools import BenchError
 
 MOST = 300_000  # bytes of the page
-COLUMNS, ROWS = 9, 24  # of the largest table that the page shows
-CHARTS = ("peers", "load")  # whose first plots are at the top
+COLUMNS, ROWS = 9, 24  # of the largest table on the page
+CHARTS = ("peers", "load")  # their first plots are at the top
 COORDINATE = re.compile(r"-?\d+\.\d+")
 
 
 def gather(out, names, problems):
-    """What the JSON holds: {"experiments": {name: facts}, "not_run": {name: why}}."""
+    """The content of the JSON: {"experiments": {name: facts}, "not_run": {name: why}}."""
     found = {name: facts for name in names
              if (facts := results.load(pathlib.Path(out), name)) is not None}
     return {"experiments": found,
@@ -27,14 +27,14 @@ def gather(out, names, problems):
 
 
 def figure(value):
-    """A figure of a table as the page shows it."""
+    """A table's figure in the form of the page."""
     if isinstance(value, float):
         return number(value) if abs(value) < 1e5 else f"{value:,.0f}"
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 class Drawings:
-    """SVGs of one page, made small: the styles that they share are written once, in `css`."""
+    """SVGs of one page, made small: shared styles are written once, in `css`."""
 
     def __init__(self):
         self.classes = {}  # {style: class}
@@ -48,13 +48,11 @@ class Drawings:
         return f' class="{self.classes.setdefault(style, f"k{len(self.classes)}")}"'
 
     def inline(self, path, plot):
-        """The <svg> of a file, in the page's colour of text, with a title for those who cannot see
-        it.
-        """
+        """The <svg> of a file, in the page's text colour, with a title as alternative text."""
         text = re.sub(r"<(metadata|style).*?</\1>|<!--.*?-->|<\?xml.*?\?>|<!DOCTYPE.*?>", "",
                       path.read_text(encoding="utf-8"), flags=re.DOTALL)
         text = COORDINATE.sub(lambda one: f"{float(one.group()):.1f}".rstrip("0").rstrip("."), text)
-        # Ids of several drawings must differ, and of most nothing is used.
+        # Ids of several drawings must differ, and most are unused.
         used = set(re.findall(r'(?:xlink:href="|url\()#([\w.-]+)', text))
         text = re.sub(r' id="([\w.-]+)"',
                       lambda one: one.group() if one.group(1) in used else "", text)
@@ -73,7 +71,7 @@ class Drawings:
 
 def page(data, out, beside):
     """The page of gather()'s result; `beside` is the JSON's name, `out` has the plots."""
-    import jinja2  # late: `bench --help` needs no package
+    import jinja2  # late, so that `bench --help` needs no package
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
@@ -91,7 +89,8 @@ def page(data, out, beside):
 
 
 def write(out, names, problems, path=None):
-    """Makes page and JSON of what is in `out`: report.html there, or `path`; the page's path."""
+    """Writes page and JSON of the results in `out`: report.html there, or `path`; returns its
+    path."""
     path = pathlib.Path(path or pathlib.Path(out) / "report.html")
     data = gather(out, names, problems)
     beside = path.with_suffix(".json")

@@ -1,6 +1,6 @@
-"""What an experiment leaves: NAME.json beside its tables (CSV) and plots (SVG).
+"""The results of an experiment: NAME.json beside its tables (CSV) and plots (SVG).
 
-A report can be made of a folder of them at any time.
+A report can be made from a folder of them at any time.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from benchkit import machine
 
 # The source of several experiments.
 PAPER = "“Automatic and Dynamic Configuration of Data Compression for Web Servers”"
-DIGITS = 4  # of a figure in a table of the JSON
+DIGITS = 4  # of a figure in the JSON's tables
 
 
 @dataclasses.dataclass
 class Outcome:
     findings: list
-    headline: str  # the key of the finding that the experiment is about
-    means: str  # a sentence on it, in which {here} is its figure
+    headline: str  # the key of the main finding
+    means: str  # a sentence about it, in which {here} is its figure
     text: str = ""  # how it was measured, beyond the experiment's SETUP
     conditions: list = dataclasses.field(default_factory=list)  # failures, disturbance
-    tools: tuple = ()  # whose versions matter
+    tools: tuple = ()  # with relevant versions
 
     def finding(self):
-        """The headline's; KeyError where the experiment has none of that key."""
+        """The headline's finding; raises KeyError if it is missing."""
         return {one.key: one for one in self.findings}[self.headline]
 
 
@@ -51,7 +51,7 @@ def save(run, outcome, experiment, command):
 
 
 def compact(rows):
-    """The columns and rows of a table, numbers to DIGITS digits."""
+    """The columns and rows of a table, with numbers to DIGITS digits."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     return {"columns": columns, "rows": [[short(row.get(column)) for column in columns]
                                          for row in rows]}
@@ -65,7 +65,7 @@ def short(value):
 
 
 def finite(value):
-    """The value with null for each number that JSON does not know."""
+    """The value with null for each number that JSON cannot express."""
     if isinstance(value, dict):
         return {key: finite(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -74,11 +74,11 @@ def finite(value):
 
 
 def load(folder, name):
-    """The facts of NAME in `folder`, or None where there are none."""
+    """The facts of NAME in `folder`, or None if they are missing."""
     path = folder / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def headline(facts):
-    """The finding that an experiment's facts are about."""
+    """The main finding in an experiment's facts."""
     return next(one for one in facts["findings"] if one["key"] == facts["headline"])

@@ -1,8 +1,8 @@
 """Legs, checked once and then measured in interleaved rounds.
 
-Every round visits every leg, so that a machine that slows down slows all of them; every other
-round goes backwards, so that no leg always follows the same neighbour. A leg is measured only
-after one response of it has been decoded and compared with the body that was meant.
+Every round visits every leg, so that a slower machine slows all of them; every other round goes
+backwards, so that no leg always follows the same neighbour. A leg is measured only after one of its
+responses was decoded and compared with the expected body.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import time
 from benchkit import clients, codecs, sample, stats
 
 LEAST = {"smoke": 1, "quick": 2, "normal": 3}  # rounds, however long they take
-MOST = 60  # rounds: more would say little more
-SATURATED = 0.97  # of the server's CPU, all processes: the queue grows for as long as it is watched
-DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the report mentions
+MOST = 60  # rounds: more would add little
+SATURATED = 0.97  # of the server's CPU, all processes: the queue keeps growing
+DISTURBED = 0.05  # a share of the server's CPU used by others that the report mentions
 
 
 @dataclasses.dataclass(frozen=True)
 class Leg:
-    """One thing to measure: a server, a URL, what to ask for and what must come back."""
+    """One thing to measure: a server, a URL, the request and the expected response."""
 
     labels: dict  # columns that name the leg in the table
     server: object
     path: str
     body: bytes  # decoded
-    coding: str | None = ""  # the Content-Encoding that must come; "" none; None whatever comes
+    coding: str | None = ""  # the expected Content-Encoding; "" none; None any
     accept: str = "identity"  # the request's Accept-Encoding
-    http2: bool = False  # whether load.fixed_counts() comes over HTTP/2
+    http2: bool = False  # load.fixed_counts() uses HTTP/2
 
     @property
     def url(self):
@@ -44,7 +44,8 @@ class Leg:
 
 
 def check(leg):
-    """One response of the leg: the size of its body; codecs.WrongBody where it is another."""
+    """Checks one response of the leg; returns its body's size. Raises codecs.WrongBody if it is
+    wrong."""
     status, headers, body = leg.server.get(leg.path, leg.headers)
     coding = headers.get("Content-Encoding", "")
     if status != 200 or leg.coding not in (None, coding):
@@ -64,9 +65,8 @@ def measure(run, legs, generate, share=1.0):
 
 
 def interleaved(run, legs, share=1.0, count=0):
-    """(round, leg) of every leg in every round, every other round backwards, until the part of the
-    budget that this share is has no time for another round; or `count` rounds.
-    """
+    """(round, leg) of every leg in every round, every other round backwards, until this share of
+    the budget has no time for another round; or `count` rounds."""
     legs, began = list(legs), time.monotonic()
     end = 0.0 if count else run.part(share)[0]
     for number in range(1, (count or MOST) + 1):
@@ -81,10 +81,10 @@ def interleaved(run, legs, share=1.0, count=0):
 
 
 def sent(rows):
-    """(the rows of open loops that are results, sentences on the others).
+    """(the valid rows of open loops, sentences on the others).
 
-    A leg of which less than clients.SENT was sent in time, or whose clients took more than
-    clients.BUSY of their CPU, shows the load and not the server.
+    A leg shows the load instead of the server if less than clients.SENT was sent in time, or if its
+    clients took more than clients.BUSY of their CPU.
     """
     good = [row for row in rows if row["sent_share"] >= clients.SENT
             and row["load_cpu_share"] <= clients.BUSY]
@@ -95,15 +95,14 @@ def sent(rows):
 
 
 def is_steady(run, row):
-    """Whether a pass of an open loop has times: its queue has an end. At the scale smoke, whose
-    figures are none, whatever lost nothing.
-    """
+    """True if a pass of an open loop has times, because its queue ends. At the scale smoke, which
+    gives no figures, true if nothing was lost."""
     return not row["failed"] and (
         run.scale == "smoke" or row["cpu_share"] + row["foreign_share"] <= SATURATED)
 
 
 def steady(rows, of=0):
-    """(the rows that have a steady state, sentences on the others, `of` so many)."""
+    """(the rows with a steady state, sentences on the others, which are `of` in all)."""
     good = [row for row in rows if row["steady"]]
     bad = len(rows) - len(good)
     return good, [f"{bad} of {of or len(rows)} rows are no steady state, and have no time: "
@@ -112,9 +111,8 @@ def steady(rows, of=0):
 
 
 def remarks(rows, by=""):
-    """What a reader needs of how the rows came about: failures, named by the column `by`, and
-    disturbance.
-    """
+    """Remarks on how the rows were measured: failures, named by the column `by`, and
+    disturbance."""
     found = []
     for (name,), members in (stats.group(rows, by) if by else {("",): rows}).items():
         failed = sum(row["failed"] for row in members)

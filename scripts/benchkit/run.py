@@ -20,18 +20,18 @@ from benchkit import corpus, stats, tools
 from benchkit.tools import say
 
 SCALES = ("smoke", "quick", "normal")
-PATIENCE = 5  # seconds that a process has to end after SIGTERM; httpd takes well under one
+PATIENCE = 5  # seconds for a process to end after SIGTERM; httpd takes well under one
 SILENCE = 5  # seconds between two lines of progress
 
-# Those that this process began with: a run pins it to one of them, and others follow.
+# The CPUs at the start; a run pins this process to one of them, and others follow.
 CPUS = sorted(os.sched_getaffinity(0))
 
 
 class Run:
-    """The context that an experiment works in; use it in a with statement.
+    """The context of an experiment; use it in a with statement.
 
-    `seconds` is its budget: rounds.interleaved() repeats its legs until that is used, and `least`
-    times at least.
+    `seconds` is its budget: rounds.interleaved() repeats its legs until that is used, at least
+    `least` times.
     """
 
     def __init__(self, name, scale="normal", out=None, seconds=0.0, download=True, least=0):
@@ -40,14 +40,14 @@ class Run:
         self.download = download and scale != "smoke"
         self.least = least
         self.corpora = []  # rows of corpus.composition()
-        self.tables = {}  # {file's name: (caption, rows)} of those that the report shows
-        self.plots = []  # what plot.figure() says of each
-        self.rounds = 0  # of the part that has the most
+        self.tables = {}  # {file name: (caption, rows)} for the report
+        self.plots = []  # the descriptions from plot.figure()
+        self.rounds = 0  # of the part with the most
         self.started = self._told = time.monotonic()
-        self._parts = 0.0  # the sum of the shares of the parts that have begun
+        self._parts = 0.0  # the sum of the shares of the parts begun so far
         self._names = 0
         self._ends = contextlib.ExitStack()
-        # With a single CPU nothing can be kept apart; the report says so.
+        # A single CPU does both; the report says so.
         self.server_cpu, self.load_cpu = CPUS[0], CPUS[-1]
 
     def __enter__(self):
@@ -63,7 +63,7 @@ class Run:
         self._ends.close()
 
     def pick(self, smoke, quick, normal):
-        """The value of the run's scale."""
+        """The value for the run's scale."""
         return dict(zip(SCALES, (smoke, quick, normal)))[self.scale]
 
     def folder(self, name):
@@ -72,31 +72,30 @@ class Run:
         return path
 
     def new_name(self, kind):
-        """A name that no other folder of the run has."""
+        """A folder name that is unique in the run."""
         self._names += 1
         return f"{kind}-{self._names}"
 
     def add_corpus(self, name, bodies, origin):
-        """Adds a row to the table of what is served."""
+        """Adds a row to the table of served bodies."""
         self.corpora.append(corpus.composition(name, bodies, origin))
 
     def part(self, share):
-        """(when a part of the experiment that takes this share of its time is to end, by the
-        budget; how many seconds that is from now).
-        """
+        """(when a part of the experiment with this share of its time should end, by the budget; the
+        seconds until then)."""
         self._parts += share
         end = self.started + self._parts * self.seconds
         return end, max(0.0, end - time.monotonic())
 
     def progress(self, what=""):
-        """Prints that the run goes on, where the last line is old enough."""
+        """Prints that the run continues, unless it did so recently."""
         now = time.monotonic()
         if now - self._told >= SILENCE:
             self._told = now
             say(f"{self.name}: {now - self.started:.0f} of about {self.seconds:.0f} s {what}")
 
     def at_end(self, function, *arguments):
-        """Has a function called when the run ends, however it ends; the last comes first."""
+        """Registers a function for the end of the run, however it ends; the last one runs first."""
         self._ends.callback(function, *arguments)
 
     def start(self, command, log, prefix=(), cpu=None):
@@ -108,7 +107,7 @@ class Run:
         argv = [*prefix, tools.find("taskset"), "-c", str(cpu), *command]
         setpriv = shutil.which("setpriv")
         if setpriv:
-            # Even where this process is killed outright, the server ends.
+            # The server ends even if this process is killed.
             argv = [setpriv, "--pdeathsig", "TERM", *argv]
         with open(log, "ab") as output:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
@@ -117,9 +116,8 @@ class Run:
         return process
 
     def start_until(self, ready, command, log, patience, cpu=None):
-        """The same of a program that is needed: it runs and is `ready(its process)`, or BenchError
-        has the last line that it printed.
-        """
+        """The same for a required program: returns when it runs and is `ready(its process)`, or
+        raises BenchError with the last line that it printed."""
         process = self.start(command, log, cpu=cpu)
         tools.wait_for(lambda: ready(process) or process.poll() is not None, patience, 0.01)
         if process.poll() is not None or not ready(process):
@@ -128,7 +126,7 @@ class Run:
         return process
 
     def load(self, command, timeout):
-        """Runs a load generator on the other CPU and gives what it prints."""
+        """Runs a load generator on the other CPU; returns its output."""
         argv = [tools.find("taskset"), "-c", str(self.load_cpu), *command]
         try:
             return tools.output_of(*argv, timeout=timeout)
@@ -136,13 +134,13 @@ class Run:
             raise tools.BenchError(f"{command[0]} did not end within {timeout:.0f} s") from None
 
     def name_of(self, part):
-        """The name of a file of results, without its suffix: the experiment's, and a part's."""
+        """The name of a result file without suffix: the experiment's and a part's name."""
         return f"{self.name}-{part}" if part else self.name
 
     def save_table(self, part, rows, caption=""):
         """Writes rows (dicts) as CSV; the columns are those of all rows, in order.
 
-        What has a caption is shown by the report.
+        The report shows tables with a caption.
         """
         name = self.name_of(part)
         if caption:
@@ -151,7 +149,7 @@ class Run:
         with open(self.results / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(columns)
-            # What is no number is empty, as what there is none of.
+            # NaN is empty, like a missing value.
             table.writerows([["" if one != one else one for one in
                               (row.get(column, "") for column in columns)] for row in rows])
 
@@ -178,7 +176,7 @@ class Run:
 
 
 def end_process(process):
-    """Ends a process and all of its group: by SIGTERM, and where that does not do by SIGKILL."""
+    """Ends a process and its group: by SIGTERM and, if that fails, SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -192,7 +190,7 @@ def end_process(process):
 
 
 def group_runs(group):
-    """Whether the group has a process that is no zombie (some systems' init reaps late)."""
+    """True if the group has a process that is no zombie (some systems' init reaps late)."""
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             text = path.read_text(encoding="utf-8", errors="replace")

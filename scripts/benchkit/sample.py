@@ -8,19 +8,19 @@ import time
 from benchkit import stats, tools
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-PROCESS_CLOCK = 2  # of a pid, in a clock id: the scheduler's own count of user and system time
+PROCESS_CLOCK = 2  # in the clock id of a pid: the scheduler's count of user and system time
 MEMORY_INTERVAL = 0.25  # seconds; reading smaps_rollup stops the server for microseconds
-# Of the module's counters, those that show whether a leg did what it was meant to.
+# The module's counters that show if a leg did what it should.
 COUNTERS = ("ElasticCompressed", "ElasticBytesIn", "ElasticBytesOut", "ElasticCpuUsec",
             "ElasticPrecompressed", "ElasticSkipped-small")
 
-IDLE_CPU = 0.0005  # CPU seconds in 50 ms of a server that only watches its clock
-IDLE_PATIENCE = 5  # seconds to wait for a server to finish requests that their client gave up
+IDLE_CPU = 0.0005  # CPU seconds in 50 ms of an idle server
+IDLE_PATIENCE = 5  # seconds to wait for requests that their client gave up
 
 
 def parse_stat(text):
     """The parent in a /proc/PID/stat."""
-    # The name, in parentheses, may itself hold blanks and parentheses.
+    # The name in parentheses may contain blanks and parentheses.
     return int(text[text.rindex(")") + 2:].split()[1])
 
 
@@ -31,7 +31,7 @@ def parse_kb(text, *names):
 
 
 def read_parents():
-    """{pid: parent} of every process there is."""
+    """{pid: parent} of all processes."""
     found = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -52,14 +52,14 @@ def family(roots, parents):
 
 
 def cpu_seconds(roots):
-    """CPU time, so far, of processes and their descendants, to the nanosecond."""
+    """The CPU time so far of processes and their descendants, to the nanosecond."""
     return cpu_of(family(roots, read_parents()))
 
 
 def cpu_of(pids):
-    """CPU time, so far, of these processes.
+    """The CPU time so far of these processes.
 
-    /proc/PID/stat counts in ticks of 10 ms, too coarse for a short leg.
+    /proc/PID/stat has ticks of 10 ms, which are too coarse for a short leg.
     """
     total = 0
     for pid in pids:
@@ -71,7 +71,8 @@ def cpu_of(pids):
 
 
 def parse_cpu_row(text, cpu):
-    """Ticks that processes used of one CPU, in the text of /proc/stat (user, nice and system)."""
+    """The ticks that processes used of one CPU, in the text of /proc/stat (user, nice and
+    system)."""
     for line in text.splitlines():
         name, *fields = line.split()
         if name == f"cpu{cpu}":
@@ -80,16 +81,16 @@ def parse_cpu_row(text, cpu):
 
 
 def process_seconds(cpu):
-    """Time, so far, that all processes together ran on one CPU."""
+    """The time so far that all processes together ran on one CPU."""
     return parse_cpu_row(pathlib.Path("/proc/stat").read_text(), cpu) / TICKS_PER_SECOND
 
 
 def memory_kb(pids):
-    """Memory, now, of these processes; what they share counts once."""
+    """The present memory of these processes; shared memory counts once."""
     total = 0
     for pid in pids:
         try:
-            # The proportional share: what is shared counts once among those that share it.
+            # The proportional share: shared memory counts once among its sharers.
             total += parse_kb(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(), "Pss")
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             pass
@@ -108,7 +109,7 @@ def wait_until_idle(roots):
 
 
 class Watch:
-    """A thread calls look() every so many seconds while in the with statement, and at its end."""
+    """A context manager whose thread calls look() at intervals, and once at the end."""
 
     def __init__(self, interval):
         self._interval = interval
@@ -144,9 +145,9 @@ class MemoryPeak(Watch):
 
 
 def measure(server, generate, *arguments):
-    """Runs `generate`, a load, against `server`; what happened, as columns of a table."""
+    """Runs `generate`, a load, against `server`; returns the results as columns of a table."""
     counters = server.counters()
-    # The run's servers neither start nor end processes while a leg lasts.
+    # The run's servers neither start nor end processes during a leg.
     pids = family(server.pids, read_parents())
     before = clocks(server, pids)
     with MemoryPeak(pids) as memory:
@@ -161,7 +162,7 @@ def measure(server, generate, *arguments):
         "p50_ms": load.p50_ms, "p95_ms": load.p95_ms,
         "cpu_seconds": round(cpu, 4),
         "cpu_usec_per_response": round(1e6 * stats.ratio(cpu, load.requests), 1),
-        # Of the server's CPU, what processes other than the server took meanwhile.
+        # The share of the server's CPU that other processes took.
         "foreign_share": round(max(0.0, all_cpu - cpu) / elapsed, 3),
         "memory_peak_kb": memory.peak,
     }

@@ -40,7 +40,7 @@ KeepAliveTimeout 60
 GracefulShutdownTimeout 1
 """
 
-# Children neither come nor go during a run, so that their CPU time stays countable.
+# Children neither start nor end during a run, so that their CPU time can be counted.
 THREADS = """
 StartServers {children}
 ServerLimit {children}
@@ -58,7 +58,7 @@ LoadModule elastic_module {module}
 """
 
 PATIENCE = 15  # seconds for a server to accept connections
-CHILD_PATIENCE = 60  # seconds for all of them to run: there may be some hundred
+CHILD_PATIENCE = 60  # seconds for all of them to run: there may be hundreds
 PORT_TRIES = 3  # another process may take the free port before the server binds it
 
 
@@ -69,7 +69,7 @@ def free_port(address="127.0.0.1"):
 
 
 def unprivileged_user():
-    """The account for a server that is started as root; empty where this is not root."""
+    """The account for a server that root starts; empty for other users."""
     if os.geteuid() != 0:
         return ""
     for name in ("www-data", "apache", "nobody"):
@@ -79,7 +79,7 @@ def unprivileged_user():
 
 
 def user_line(form):
-    """A line of a configuration, such as "User {}", with the account; empty where there is none."""
+    """A line of a configuration, such as "User {}", with the account; empty without one."""
     name = unprivileged_user()
     return form.format(name) if name else ""
 
@@ -92,9 +92,9 @@ def load_lines(modules):
 class Server:
     """A server of the run. `site` is its document root; fill it before start().
 
-    A subclass defines how it is configured and started. `place` is where it listens: an address,
-    and a command that enters the network namespace which has it. `cpu` is that on which it runs,
-    where it is not the servers'.
+    A subclass defines its configuration and start. `place` is where it listens: an address, and a
+    command that enters that address's network namespace. `cpu` is its CPU if it is not the
+    servers'.
     """
 
     name = "server"
@@ -123,12 +123,12 @@ class Server:
         raise NotImplementedError
 
     def command(self):
-        """What starts the server, in the foreground."""
+        """The command that runs the server in the foreground."""
         raise NotImplementedError
 
     def start(self):
         for _ in range(PORT_TRIES):
-            # In a namespace of its own no other process takes ports.
+            # No other process takes ports in a namespace of its own.
             self.port = 8080 if self.prefix else free_port(self.address)
             self.configuration.write_text(self.configure(), encoding="utf-8")
             self.process = self.run.start(self.command(), self.log, self.prefix, self.cpu)
@@ -152,7 +152,7 @@ class Server:
         return False
 
     def stop(self):
-        """Ends the server before the run does, so that its logs are whole."""
+        """Ends the server before the run does, so that its logs are complete."""
         end_process(self.process)
 
     @property
@@ -186,11 +186,11 @@ class Server:
 
 
 class Httpd(Server):
-    """An httpd: with this module, or where `elastic` is False without it.
+    """An httpd with this module, or without it if `elastic` is False.
 
-    `snippet` goes to the end of its configuration; {folder} and {site} are replaced in it.
-    Each of `children` has `threads`; with fewer than there are connections, httpd closes kept
-    connections and their clients count failures.
+    `snippet` goes to the end of its configuration; {folder} and {site} are replaced in it. Each of
+    `children` has `threads`; with fewer than there are connections, httpd closes kept connections,
+    which their clients count as failures.
     """
 
     name = "httpd"
@@ -206,7 +206,7 @@ class Httpd(Server):
         self.children = children
 
     def workers(self):
-        """The lines that set how many workers there are."""
+        """The lines that set the number of workers."""
         return THREADS.format(children=self.children, threads=self.threads,
                               workers=self.children * self.threads)
 
@@ -215,7 +215,7 @@ class Httpd(Server):
         return sorted(sample.family(self.pids, parents) - set(self.pids))
 
     def start(self):
-        """Returns when all children run: the parent listens before, and forks for a while."""
+        """Returns when all children run: the parent listens earlier, and forks for a while."""
         super().start()
         if not tools.wait_for(lambda: len(self.child_pids()) >= self.children, CHILD_PATIENCE):
             raise tools.BenchError(f"{self.name} did not start {self.children} children")
@@ -236,7 +236,7 @@ class Httpd(Server):
         return [tools.httpd(), "-DFOREGROUND", "-f", str(self.configuration)]
 
     def counters(self):
-        """The whole numbers of elastic-status?auto; nothing where the module is not loaded."""
+        """The whole numbers of elastic-status?auto; empty if the module is not loaded."""
         if not self.elastic or self.prefix:
             return {}
         status, _, body = self.get("/elastic-status?auto")
@@ -246,9 +246,9 @@ class Httpd(Server):
 
 
 def built_in(run, *codings):
-    """Those of the codings that the module has an encoder for.
+    """The codings for which the module has an encoder.
 
-    It takes a response to find out: configtest only warns of one that is not built in.
+    Needs responses to find out: configtest only warns of a coding that is not built in.
     """
     httpd = Httpd(run, "codings", "Elastic On\nElasticMinSize 0\n")
     (httpd.site / "page.html").write_bytes(b"<p>a page</p>" * 100)

@@ -4,16 +4,16 @@ import dataclasses
 
 from benchkit import rounds, server
 
-ALL_CODINGS = "gzip, deflate, br, zstd"  # what browsers send
+ALL_CODINGS = "gzip, deflate, br, zstd"  # as browsers send
 
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """Lines of the configuration, stock modules, and the coding that the client asks for."""
+    """Lines of the configuration, stock modules, and the coding that the client requests."""
 
     snippet: str
-    modules: tuple = ()  # beside those that every server has; none with this module
-    coding: str | None = "gzip"  # that comes; None: any
+    modules: tuple = ()  # besides those of every server; none with this module
+    coding: str | None = "gzip"  # expected; None: any
 
     @property
     def is_ours(self):
@@ -24,7 +24,7 @@ class Setup:
         return ALL_CODINGS if self.coding is None else self.coding or "identity"
 
     def serve(self, run, folder, snippet="", modules=(), kind=server.Httpd, **options):
-        """An httpd with this setup, its folder's name made of a title; not yet started.
+        """An httpd with this setup, not yet started; its folder's name is made from a title.
 
         `elastic` is the path of another build of this module.
         """
@@ -41,7 +41,7 @@ def ours(coding, level, more=""):
 
 
 def step(most, interval):
-    """gzip of level 1 to `most`, as the source's controller has it; its interval in seconds."""
+    """gzip of level 1 to `most`, with the source's controller; its interval in seconds."""
     return Setup(f"Elastic On\nElasticCodings gzip\nElasticLevel gzip 1 {most}\n"
                  f"ElasticInterval {1000 * interval:.0f}ms\nElasticControl step\n")
 
@@ -62,15 +62,15 @@ ANY_SIZE = "ElasticMinSize 0\n"
 
 
 def location(path, *settings):
-    """The lines of a configuration that have this module compress what is below a path."""
+    """Configuration lines that make this module compress a path."""
     lines = "".join(f"    {line}\n" for line in ("Elastic On", *settings))
     return f"<Location {path}>\n{lines}</Location>\n"
 
 
-LEVEL_6 = "ElasticLevel gzip 6 6\n"  # pinned, so that the controller has no part in the figures
+LEVEL_6 = "ElasticLevel gzip 6 6\n"  # pinned, so that the controller does not affect the figures
 
 KEPT = location("/kept", "ElasticPrecompressed On")  # precompressed files, see web.write_folders()
 
-# Compressed at the first request, and kept in memory; the provider, and web.wait_cached() before.
+# Compressed at the first request, and kept in memory; needs the provider, and web.wait_cached().
 CACHE = ("socache_shmcb",)
 CACHED = location("/cached", "ElasticMinSize 0", "ElasticCache On")

@@ -1,6 +1,6 @@
-"""A dynamic site: servers in front of one php-fpm, all on one CPU, under an open loop of clients.
+"""A dynamic site: servers in front of one php-fpm, all on one CPU, and an open loop of clients.
 
-Every pass starts a server, or uses one that runs, replays visits to it and reads its log.
+Every pass starts a server, or uses a running one, replays visits to it, and reads its log.
 """
 
 import dataclasses
@@ -14,9 +14,9 @@ GZIP = {"Accept-Encoding": "gzip"}
 CLIENTS = 8  # of the closed loop that measures capacity
 WARM_UP = 32  # requests
 TRIES = 4
-WORKING = 0.5  # of capacity: a load under which a server works, and waits in between
+WORKING = 0.5  # the share of capacity at which a server works, and waits in between
 
-# Connections of clients that wait are many; a child takes as many as there are.
+# Many clients wait with open connections; a child accepts all of them.
 SNIPPET = """
 ListenBacklog 4096
 AsyncRequestWorkerFactor 1000
@@ -24,8 +24,8 @@ BufferedLogs On
 LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n" levels
 CustomLog {folder}/levels.log levels "expr=%{{REQUEST_URI}} != '/elastic-status'"
 """
-# A response waits for no worker but those of PHP: with httpd's own few, it would be those that an
-# overload is measured by.
+# A response only waits for PHP's workers: with httpd's own few, those would determine the result of
+# an overload.
 THREADS = 64
 NGINX = "        gzip on;\n        gzip_comp_level {level};\n"
 
@@ -36,23 +36,23 @@ LOGGED = re.compile(r"^(\d+) (\d+|-) (~?)(\d+|-)$", re.MULTILINE)
 class Logged:
     """A response in the server's own log."""
 
-    at: float  # when its request came, in seconds since the epoch
+    at: float  # the time of its request, in seconds since the epoch
     level: int
     usec: int  # in the encoder
-    elapsed: bool  # whether that is time elapsed, rather than CPU time
+    elapsed: bool  # elapsed rather than CPU time
 
 
 class Site:
-    """A page that an application makes, at `path`; what an httpd in front of it needs, and the
-    pids whose CPU counts with each server's.
-    """
+    """An application's page at `path`; the needs of an httpd in front of it, and the pids whose CPU
+    counts with each server's."""
 
     def __init__(self, run, folder, path, snippet, helpers):
         self.run, self.folder, self.path = run, folder, path
         self.snippet, self.helpers = snippet + SNIPPET, helpers
 
     def serve(self, setup, more="", **options):
-        """A started server: an httpd with a Setup, or for a number nginx with gzip of it."""
+        """A started server: an httpd with a Setup, or for a number nginx with gzip of that
+        level."""
         name = self.run.new_name("server")
         if isinstance(setup, int):
             lines = fpm.NGINX.format(socket=fpm.socket_of(self.run)) + (
@@ -66,9 +66,8 @@ class Site:
         return made
 
     def check(self, httpd, accept, coding=None):
-        """WrongBody where a page does not come in `coding` (None: in any), or does not decode to
-        what the server sends without one.
-        """
+        """Raises WrongBody if a page does not come in `coding` (None: any), or does not decode to
+        the body that the server sends without a coding."""
         path = f"{self.path}?seed=1"
         status, headers, body = httpd.get(path, {"Accept-Encoding": accept})
         plain = httpd.get(path)[2]
@@ -78,21 +77,20 @@ class Site:
                                    f"Content-Encoding '{came}'")
 
     def capacity(self, httpd, paths, seconds, accept="gzip", lead=0.0):
-        """Pages a second that a server serves, of clients that wait for each of them; measured
-        after so many seconds of the same, which an adaptive setup needs.
-        """
+        """The pages a second that a server serves to clients that wait for each page; measured
+        after `lead` seconds of the same, which an adaptive setup needs."""
         urls, headers, rate = [httpd.url(path) for path in paths], {"Accept-Encoding": accept}, 0.0
-        for length in (0.0, lead, seconds):  # the first shows how many requests it takes
+        for length in (0.0, lead, seconds):  # the first one finds the number of requests
             if length or not rate:
                 rate = load.h2load(self.run, urls, headers, CLIENTS,
                                    max(WARM_UP, round(length * rate))).rate
         return rate
 
     def working_capacity(self, httpd, paths, seconds):
-        """Visits per second that would take all of its CPU as a server works that also waits.
+        """Visits per second that would take all of its CPU for a server that also waits in between.
 
-        Where requests queue, each process stays at one thing and finds its caches warm: a page
-        costs up to a third less than where it comes alone.
+        If requests queue, each process repeats one task with warm caches, and a page costs up to a
+        third less than a single one.
         """
         rate = WORKING * self.capacity(httpd, paths, seconds / 2)
         for _ in range(TRIES):
@@ -101,7 +99,7 @@ class Site:
             served = len(seen.answered(0, math.inf))
             used = seen.cpu[-1][1] - seen.cpu[0][1]
             if not served or used <= 0:
-                seconds *= 2  # where others keep the machine busy, so short a time may see nothing
+                seconds *= 2  # on a busy machine, so short a time may give no figure
             elif WORKING / 2 <= used / seconds <= 1.5 * WORKING:
                 break
             else:
@@ -111,7 +109,7 @@ class Site:
         return served / used
 
     def logged(self, httpd):
-        """Stops the server; what its log has of each response."""
+        """Stops the server; returns the log's entry of each response."""
         httpd.stop()
         text = (httpd.folder / "levels.log").read_text(encoding="utf-8")
         return [Logged(int(at) / 1e3, 0 if level == "-" else int(level),
@@ -120,14 +118,14 @@ class Site:
 
 
 def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip", keep=False):
-    """What was clients.Seen of the visits; the server has nothing to do any more then."""
+    """Returns clients.Seen of the visits; the server is idle afterwards."""
     seen = clients.replay(httpd, visits, {"Accept-Encoding": accept}, patience, keep)
     sample.wait_until_idle(httpd.pids)
     return seen
 
 
 def conditions(run, seen):
-    """seen.conditions(); at the scale smoke, whose figures are none, no request is late."""
+    """seen.conditions(); at the scale smoke, which gives no figures, no request is late."""
     return seen.conditions(clients.PATIENCE if run.scale == "smoke" else clients.LATE)
 
 
@@ -139,15 +137,15 @@ def php(run):
 
 
 def pages(times, path="/page.php"):
-    """Visits of pages of fpm.PAGE_BYTES, no two alike, at these times."""
+    """Visits of pages of fpm.PAGE_BYTES, all different, at these times."""
     return [clients.Visit(at, path) for at in times]
 
 
-# KB, and the share of the visits: most pages are small, and most bytes are of large ones.
+# (KB, share of the visits): most pages are small, most bytes belong to large ones.
 SIZES = ((12, 0.40), (40, 0.35), (120, 0.25))
-WORK = 2  # see fpm.SCRIPT: a page of SIZES takes about 0.8 ms in the mean
+WORK = 2  # see fpm.SCRIPT: a page of SIZES takes about 0.8 ms on average
 SEEDS = 1000  # of different pages of each size
-BLOCK = 400  # visits that have each size exactly in its share, and the same pages in each block
+BLOCK = 400  # visits with the exact share of each size, and the same pages in each block
 
 
 def block(sizes=SIZES, work=WORK):
@@ -165,9 +163,8 @@ def block(sizes=SIZES, work=WORK):
 
 
 def visits(times, seed, paths, tries=(1,)):
-    """Visits of these pages, block after block, each in an order of its own; each client asks so
-    many times at most, as the next of `tries` says.
-    """
+    """Visits of these pages, block after block, each in its own order; each client asks at most as
+    often as the next of `tries` says."""
     source, order = random.Random(seed), []
     while len(order) < len(times):
         order += source.sample(paths, len(paths))

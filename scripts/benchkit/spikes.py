@@ -7,13 +7,13 @@ import math
 
 from benchkit import arrivals, plot, rounds, site, stats
 
-ATTACK = 1.69  # the source's spike, to its normal demand
-NEAR = 0.85  # of what saturates level 6: the normal load
+ATTACK = 1.69  # the source's spike, relative to its normal demand
+NEAR = 0.85  # of the load that saturates level 6: the normal load
 CEILING = 6
-BEFORE = 1.0  # to the attack's length
-CALM = 0.25  # to the attack's length: so long, at the end, no request of a recovered one fails
+BEFORE = 1.0  # relative to the attack's length
+CALM = 0.25  # so long at the end, of the attack's length, a recovered server fails no request
 TIMEOUT = 0.1  # after which a client leaves: 30 s of the source's five minutes
-INTERVAL = 0.1  # seconds: the shortest that the controller's may be
+INTERVAL = 0.1  # seconds: the controller's shortest
 PERCENTILES = 50, 95, 99
 BINS = 40  # of the plot
 
@@ -26,9 +26,8 @@ def phases(length, after):
 
 
 def rows_of(run, seen, levels, spans):
-    """A row for each phase of a replay; `levels` are (seconds since the epoch, level). A phase in
-    which the queue has no end has no time.
-    """
+    """A row for each phase of a replay; `levels` are (seconds since the epoch, level). A phase
+    whose queue does not end has no time."""
     rows = []
     for phase, (start, end) in spans.items():
         of = [level for at, level in levels if start <= at - seen.began < end]
@@ -44,7 +43,7 @@ def rows_of(run, seen, levels, spans):
 
 
 def lost(rows, name):
-    """(share of the requests of these rows that a server lost, in words how many of how many)."""
+    """(the share of the requests of these rows that a server lost, the same in words)."""
     of = [row for row in rows if row["variant"] == name]
     failed, asked = (sum(row[key] for row in of) for key in ("failed", "arrivals"))
     return stats.ratio(failed, asked), f"{failed or 'none'} of {asked:,}"
@@ -61,9 +60,8 @@ def points_of(seen, levels, total):
 
 
 def recovery(seen, spans):
-    """Seconds from the attack's end to the last request that still failed; infinite where they
-    fail as long as it is watched.
-    """
+    """Seconds from the attack's end to the last request that still failed; infinite if they fail
+    until the end."""
     (began, ended), (start, end) = spans["attack"], spans["after"]
     last = max((one.at for one in seen.between(start, end) if one.lost), default=start)
     return math.inf if last > end - CALM * (ended - began) else last - start

@@ -1,4 +1,4 @@
-"""Statistics of few, noisy figures: medians, ratios and how far a ratio can be trusted.
+"""Statistics of few, noisy figures: medians, ratios and their reliability.
 
 numpy and scipy are imported late, so that `bench --help` needs no package.
 """
@@ -9,13 +9,13 @@ import statistics
 
 
 def median(values):
-    """The median of those that are figures; NaN of none."""
+    """The median of the values that are not NaN; NaN of none."""
     values = [value for value in values if not math.isnan(value)]
     return statistics.median(values) if values else math.nan
 
 
 def mean(values, digits):
-    """The arithmetic mean, rounded; NaN of nothing."""
+    """The arithmetic mean, rounded; NaN of none."""
     return round(ratio(sum(values), len(values)), digits)
 
 
@@ -28,7 +28,7 @@ def percentile(values, percent):
 
 
 def ratio(numerator, denominator):
-    """The quotient; NaN where there is none."""
+    """The quotient; NaN if the denominator is 0."""
     return numerator / denominator if denominator else math.nan
 
 
@@ -47,21 +47,20 @@ def medians(rows, keys, figures):
 
 
 def intervals(rows, keys, figures):
-    """The same with the median's 95 % interval over the rows, as interval() has it:
-    {key tuple: {figure: (median, low, high)}}.
-    """
+    """The same with the median's 95 % interval over the rows, see interval(): {key tuple: {figure:
+    (median, low, high)}}."""
     return {key: {figure: (median(row[figure] for row in members),
                            *interval(row[figure] for row in members)[1:]) for figure in figures}
             for key, members in group(rows, *keys).items()}
 
 
 def scaled(figure, factor, shift=0.0):
-    """A (middle, low, high) times a factor, and so much more."""
+    """A (middle, low, high) times a factor, plus a shift."""
     return tuple(one * factor + shift for one in figure)
 
 
 def geometric_mean(values):
-    """The geometric mean of positive values, the mean that fits ratios; NaN of none."""
+    """The geometric mean of positive values, which suits ratios; NaN of none."""
     values = list(values)
     if not values or any(not value > 0 for value in values):
         return math.nan
@@ -69,24 +68,24 @@ def geometric_mean(values):
 
 
 def student(count):
-    """Half of a 95 % interval of so many values' mean, to its standard error."""
+    """Half of a 95 % interval of the mean of `count` values, in standard errors."""
     import scipy.stats
 
     return float(scipy.stats.t.ppf(0.975, count - 1))
 
 
-# The least count of rounds whose ranks alone can give a 95 % interval.
+# The least number of rounds for which ranks alone give a 95 % interval.
 LEAST_RANKED = 6
 
 
 def interval(ratios):
-    """(middle, low, high) of ratios, one a round: their middle and its 95 % interval.
+    """(middle, low, high) of ratios, one for each round: their middle and its 95 % interval.
 
-    Ratios are spread evenly about their middle on a logarithmic scale: half and twice are as far.
-    With few rounds, the middle is the geometric mean and the interval Student's. With six or more
-    they are by rank (Hodges and Lehmann; Wilcoxon): a round in which the machine was busy with
-    something else then counts as one round, however far off it is. One round shows nothing of the
-    spread, and its interval is everything; so is that of ratios of which one is none.
+    Ratios spread evenly on a logarithmic scale: half and twice are equally far. With few rounds,
+    the middle is the geometric mean and the interval Student's. With six or more, ranks are used
+    (Hodges and Lehmann; Wilcoxon), so that a round on a busy machine counts as one round, however
+    far off it is. A single round shows no spread, so its interval is unbounded; so is that of
+    ratios with a NaN.
     """
     ratios = list(ratios)
     middle = geometric_mean(ratios)
@@ -100,7 +99,7 @@ def interval(ratios):
 
 
 def ranked(values):
-    """(middle, low, high) of values, at least six, by the means of all pairs of them."""
+    """(middle, low, high) of at least six values, from the means of all their pairs."""
     means = sorted((one + other) / 2 for place, one in enumerate(values)
                    for other in values[place:])
     outside = pairs_outside(len(values))
@@ -109,14 +108,14 @@ def ranked(values):
 
 @functools.lru_cache(maxsize=None)
 def pairs_outside(count):
-    """How many of the least means of pairs are below a 95 % interval, and as many above it.
+    """The number of the least means of pairs that lie below a 95 % interval; as many lie above.
 
-    It is the largest rank sum of Wilcoxon's signed ranks that no more than 2.5 % of all signs
-    stay at or below.
+    This is the largest rank sum of Wilcoxon's signed ranks that at most 2.5 % of all signs do not
+    exceed.
     """
     import numpy
 
-    ways = [1.0]  # in how many ways some of the ranks so far have the sum that is the place
+    ways = [1.0]  # how many ways some of the ranks so far have this index as their sum
     for rank in range(1, count + 1):
         ways = numpy.convolve(ways, [1.0, *[0.0] * (rank - 1), 1.0])
     return int(numpy.searchsorted(numpy.cumsum(ways), 0.025 * 2.0 ** count, side="right")) - 1
@@ -126,10 +125,10 @@ DRAWS = 400
 
 
 def drawn_anew(rounds, statistic):
-    """(middle, low, high) of `statistic(rounds)`, a positive figure that all rounds give together.
+    """(middle, low, high) of `statistic(rounds)`, a positive figure of all rounds together.
 
-    How far it can be trusted is seen from drawing as many rounds out of them, some more than once,
-    again and again (the bootstrap).
+    The interval comes from drawing as many rounds out of them repeatedly, with repetition (the
+    bootstrap).
     """
     import numpy
 
@@ -142,14 +141,14 @@ def drawn_anew(rounds, statistic):
              for _ in range(DRAWS)]
     if len(rounds) < 2 or any(not value > 0 for value in (middle, *drawn)):
         return middle, 0.0, math.inf
-    # What is drawn from a few rounds is spread less than they are.
+    # Samples of a few rounds spread less than the rounds do.
     spread = numpy.std(numpy.log(drawn), ddof=1) * math.sqrt(len(rounds) / (len(rounds) - 1))
     reach = math.exp(student(len(rounds)) * spread)
     return middle, middle / reach, middle * reach
 
 
 def correlation(left, right):
-    """Spearman's rank correlation; NaN of fewer than three pairs, or where one side is constant."""
+    """Spearman's rank correlation; NaN of fewer than three pairs, or if one side is constant."""
     import scipy.stats
 
     if len(left) < 3 or len(set(left)) == 1 or len(set(right)) == 1:

@@ -1,6 +1,5 @@
-"""Compression where pages are made: elasticd beside httpd, and plugins of PHP and Python, which
-follow the level that it publishes. httpd is without this module.
-"""
+"""Compression by the application: elasticd beside httpd, and plugins of PHP and Python that follow
+its published level. httpd runs without this module."""
 
 import contextlib
 import pathlib
@@ -9,8 +8,8 @@ import sys
 
 from benchkit import fpm, sample, server, site, tools, web
 
-POLL = 0.05  # seconds between two looks at the position
-PATIENCE = 15  # seconds for a process to be ready
+POLL = 0.05  # seconds between two reads of the position
+PATIENCE = 15  # seconds to wait for a process
 FIELDS = struct.Struct("<8sIIQHHH")  # the file's beginning: docs/internals/control.md
 
 PHP = """<?php
@@ -19,7 +18,7 @@ elastic_start('{path}', {floor}, {ceiling});
 require __DIR__ . '/page.php';
 """
 
-# The page of fpm.SCRIPT, by a WSGI application; plain for who compresses it in httpd.
+# The page of fpm.SCRIPT from a WSGI application; plain if httpd compresses it.
 PYTHON = """
 import os, random
 from urllib.parse import parse_qs
@@ -44,7 +43,7 @@ def application(environ, start_response):
 
 
 class Elasticd:
-    """An elasticd of the run, on the server's CPU, whose load it watches."""
+    """An elasticd of the run on the server's CPU, whose load it watches."""
 
     def __init__(self, run, interval):
         folder = run.folder(run.new_name("elasticd"))
@@ -58,7 +57,7 @@ class Elasticd:
             PATIENCE)
 
     def share(self):
-        """Where between floor and ceiling it is, 0 to 1; None where nothing is published."""
+        """Its place between floor and ceiling, 0 to 1; None if nothing is published."""
         with contextlib.suppress(OSError, struct.error):
             fraction, whole, top = FIELDS.unpack(self.path.read_bytes()[:FIELDS.size])[4:7]
             return (whole + fraction / 65536) / top if top else 1.0
@@ -66,7 +65,7 @@ class Elasticd:
 
 
 class Trace(sample.Watch):
-    """The level over time, of a block's duration: (seconds since the epoch, level)."""
+    """The level over time, for a block: (seconds since the epoch, level)."""
 
     def __init__(self, daemon, floor, ceiling, clock):
         super().__init__(POLL)
@@ -81,7 +80,7 @@ class Trace(sample.Watch):
 
 def php_plugin(dynamic, daemon, floor, ceiling):
     """The pages of site.php(), compressed by the plugin."""
-    plugin = pathlib.Path(dynamic.folder) / "elastic.php"  # where php-fpm's user may read it
+    plugin = pathlib.Path(dynamic.folder) / "elastic.php"  # readable by php-fpm's user
     plugin.write_bytes((tools.ROOT / "plugins" / "php" / "elastic.php").read_bytes())
     (dynamic.folder / "plugin.php").write_text(PHP.format(
         plugin=plugin, path=daemon.path, floor=floor, ceiling=ceiling), encoding="utf-8")
@@ -91,7 +90,7 @@ def php_plugin(dynamic, daemon, floor, ceiling):
 
 
 def python_sites(run, daemon, floor, ceiling):
-    """(pages of gunicorn's, the same compressed by the plugin), of one process."""
+    """(pages of gunicorn, the same compressed by the plugin), of one process."""
     folder = run.folder("python-site")
     (folder / "pieces").write_bytes(b"\0".join(web.fragments(run)[0]))
     (folder / "application.py").write_text(PYTHON.format(

@@ -1,4 +1,4 @@
-"""Programs and httpd modules that the experiments need, each with the package that brings it."""
+"""Programs and httpd modules that the experiments need, each with the package that has it."""
 
 import functools
 import glob
@@ -35,14 +35,14 @@ PACKAGES = {
     "apache2": ("apache2-bin", "httpd-core"),
 }
 
-# Programs that go by several names; the last match of the first pattern that matches is taken.
+# Programs with several names; the last match of the first pattern that matches is used.
 PATTERNS = {"php-fpm": ("php-fpm", "php-fpm[78].[0-9]"), "apache2": ("apache2", "httpd")}
 
-# Where administrators' programs live; an ordinary user's PATH may lack it.
+# Folders of administrators' programs, which an ordinary user's PATH may lack.
 EXTRA_PATH = "/usr/sbin:/sbin"
 
 
-# Python's packages that figures, plots and the report take: all but --help and the like.
+# Python packages for figures, plots and the report; --help and the like need none.
 LIBRARIES = ("matplotlib", "scipy", "jinja2")
 
 
@@ -51,17 +51,17 @@ def say(text):
 
 
 class BenchError(Exception):
-    """The run cannot go on; the text is for the user: why, and what to do."""
+    """The run cannot continue; the text tells the user why, and what to do."""
 
 
 def missing(name):
-    """The error to raise for a program of PACKAGES that is not there."""
+    """The error for a missing program of PACKAGES."""
     debian, fedora = PACKAGES[name]
     return BenchError(f"{name} is missing: install {debian} (Debian) or {fedora} (Fedora)")
 
 
 def need_libraries():
-    """BenchError where one of LIBRARIES is missing."""
+    """Raises BenchError if one of LIBRARIES is missing."""
     lacking = [f"python3-{name}" for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if lacking:
         raise BenchError(f"install {', '.join(lacking)} (Debian and Fedora), or give --install")
@@ -93,7 +93,7 @@ def httpd_builtins():
 
 
 def httpd_module(name):
-    """The path of httpd's mod_NAME.so, or None where it is compiled in."""
+    """The path of httpd's mod_NAME.so, or None if it is compiled in."""
     if "mod_" + name in httpd_builtins():
         return None
     given = os.environ.get("ELASTIC_MODULES_DIR")
@@ -109,7 +109,7 @@ def httpd_module(name):
 
 
 def elastic_module(build="plain", variable="ELASTIC_MODULE"):
-    """The module under test: the variable's, or the newest one in the folder of the build."""
+    """The module under test: the variable's, or the newest in the folder of the build."""
     given = os.environ.get(variable)
     if given:
         if not os.path.exists(given):
@@ -135,13 +135,13 @@ def elasticd():
 
 
 def last_line(text, otherwise="no message"):
-    """The last line that a program printed, which says why it failed."""
+    """The last line that a program printed, which gives its fault."""
     lines = text.strip().splitlines()
     return lines[-1] if lines else otherwise
 
 
 def output_of(*command, timeout=30):
-    """What a program prints; BenchError with its last line where it fails."""
+    """The output of a program; raises BenchError with its last line if it fails."""
     result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     if result.returncode != 0:
         raise BenchError(f"{' '.join(command)} failed: "
@@ -150,7 +150,7 @@ def output_of(*command, timeout=30):
 
 
 def wait_for(condition, patience, pause=0.05):
-    """Whether the condition comes true within `patience` seconds."""
+    """True if the condition holds within `patience` seconds."""
     deadline = time.monotonic() + patience
     while not condition():
         if time.monotonic() >= deadline:

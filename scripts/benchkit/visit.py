@@ -1,9 +1,9 @@
 """A visit of a page and its images over one pipelined connection, captured.
 
-The client is a browser's start: it asks for the page, decodes and reads it as it arrives, and asks
-for the images whose links it meets. Requests are gathered in a buffer that is sent when it is full,
-or a while after its first one (the flush timer); so it depends on the links in the first segment
-whether there is something to send at once.
+The client acts like a starting browser: it requests the page, decodes and reads it as it arrives,
+and requests the images whose links it finds. Requests are gathered in a buffer that is sent when it
+is full, or some time after its first one (the flush timer); so the links in the first segment
+decide if something is sent at once.
 """
 
 import concurrent.futures
@@ -18,9 +18,9 @@ from benchkit import codecs, http1, link, tools
 from benchkit.capture import ACK, FIN, SYN, Capture
 
 LINK = re.compile(rb'<img src="([^"]+)"')
-LONGEST_LINK = 200  # bytes of text that are searched again with the next piece
+LONGEST_LINK = 200  # bytes of text to search again with the next piece
 
-# With these a request has about 190 bytes, as the source's had.
+# Requests then have about 190 bytes, as in the source.
 OTHER_FIELDS = ("User-Agent: bench/1.0 (pipelined)\r\nAccept-Language: en\r\n"
                 "Accept: text/html, image/gif, image/png, */*;q=0.1\r\n")
 
@@ -30,32 +30,32 @@ TCP_QUICKACK = 12
 
 @dataclasses.dataclass
 class Orders:
-    """What a visit does."""
+    """The settings of a visit."""
 
     host: str
     port: int
     path: str  # of the page; images are in its folder
-    coding: str = ""  # what is accepted; nothing: no Accept-Encoding
-    small: bool = False  # whether the page may come as it is, though it could be encoded
-    images: int = 0  # how many links the page has; 0: the page alone
+    coding: str = ""  # accepted; "": no Accept-Encoding
+    small: bool = False  # the page may come uncompressed, although it could be encoded
+    images: int = 0  # links on the page; 0: the page alone
     buffer: int = 1024  # bytes of requests at which they are sent
     timer: float = 0.05  # seconds after which they are sent anyway
-    lead: float = 0.0  # seconds by which the link's bucket lets frames go early; see link.lead()
-    delayed: bool = False  # acknowledge late from the start, as systems of the source's time did
+    lead: float = 0.0  # seconds by which the link's bucket releases frames early; see link.lead()
+    delayed: bool = False  # acknowledge late from the start, like systems of the source's time
 
 
 class Visit:
     def __init__(self, orders):
         self.orders = orders
-        self.pending = b""  # requests that wait to be sent
+        self.pending = b""  # requests to be sent
         self.pending_since = 0.0
         self.asked = 0  # images
         self.complete = 0  # responses
-        self.page = bytearray()  # as it came
+        self.page = bytearray()  # as it arrived
         self.coding = ""
         self.payload = 0
         self.text = b""
-        self.first_text = None  # decoded bytes, and links, that the first piece of the page held
+        self.first_text = None  # decoded bytes, and links, in the first piece of the page
         self.first_links = 0
         self.responses = http1.Responses()
         self.decoder = zlib.decompressobj(31)
@@ -69,7 +69,7 @@ class Visit:
                          f"{OTHER_FIELDS}{accept}\r\n").encode()
 
     def send(self, connection, force=False):
-        """Sends the gathered requests where they fill the buffer or have waited long enough."""
+        """Sends the gathered requests if they fill the buffer or have waited long enough."""
         late = time.monotonic() - self.pending_since >= self.orders.timer
         last = self.orders.images and self.asked == self.orders.images
         if self.pending and (force or late or last or len(self.pending) >= self.orders.buffer):
@@ -79,11 +79,11 @@ class Visit:
 
     def acknowledge_late(self, connection):
         if self.orders.delayed:
-            # The kernel goes back to acknowledging at once; it must be set again and again.
+            # The kernel resets this, so it must be set repeatedly.
             connection.setsockopt(socket.IPPROTO_TCP, TCP_QUICKACK, 0)
 
     def take(self, data):
-        """Reads what comes of the responses."""
+        """Reads arriving data of the responses."""
         self.payload += len(data)
         for piece, complete in self.responses.feed(data):
             if self.responses.status != 200:
@@ -94,7 +94,7 @@ class Visit:
             self.complete += complete
 
     def take_page(self, piece):
-        """Reads a piece of the page, and asks for the images that it shows."""
+        """Reads a piece of the page, and requests the images that it shows."""
         self.page += piece
         plain = self.decoder.decompress(piece) if self.coding == "gzip" else piece
         text = self.text + plain
@@ -105,12 +105,12 @@ class Visit:
             self.ask(f"{folder}/{link.decode()}")
         if self.first_text is None:
             self.first_text, self.first_links = len(plain), len(links)
-        # A link that was found must not be found again in the part that is kept.
+        # A found link must not be found again in the kept part.
         end = max((match.end() for match in LINK.finditer(text)), default=0)
         self.text = text[max(end, len(text) - LONGEST_LINK):]
 
     def check(self, body):
-        """WrongBody where the page was not this one, in the coding that was accepted."""
+        """Raises WrongBody if the page was another one, or not in the accepted coding."""
         path, accepted = self.orders.path, self.orders.coding.replace("identity", "")
         if self.coding != accepted and (self.coding or not self.orders.small):
             raise codecs.WrongBody(f"{path} came with Content-Encoding '{self.coding}'")
@@ -140,7 +140,7 @@ class Visit:
 
 
 def report(visit, frames):
-    """What the capture shows of the visit."""
+    """The capture's figures of the visit."""
     host = visit.orders.host
     frames = sorted(frames, key=lambda frame: frame.time)
     own = [frame for frame in frames if frame.time <= visit.ended + 0.001]
@@ -167,7 +167,7 @@ def report(visit, frames):
 
 
 def longest_wait(frames, host):
-    """Seconds of the longest pause before a frame of the client's that only acknowledges."""
+    """Seconds of the longest pause before a frame of the client that only acknowledges."""
     return max((frame.time - before.time for before, frame in zip(frames, frames[1:])
                 if frame.source != host and not frame.payload), default=0.0)
 
@@ -182,16 +182,15 @@ def captured(orders, body):
 
 
 class Visitor:
-    """A thread in a network namespace, which makes one visit after another."""
+    """A thread in a network namespace that makes one visit after another."""
 
     def __init__(self, run, side):
         self.thread = concurrent.futures.ThreadPoolExecutor(1, initializer=side.enter)
         run.at_end(self.thread.shutdown)
 
     def visit(self, server, path, body, **orders):
-        """What report() gives of a page whose decoded `body` is known; BenchError where the visit
-        failed, WrongBody where another page came.
-        """
+        """The result of report() for a page whose decoded `body` is known; raises BenchError if the
+        visit failed, WrongBody if another page came."""
         wanted = Orders(server.address, server.port, path, **orders)
         try:
             seen = self.thread.submit(captured, wanted, body).result()

@@ -27,16 +27,16 @@ SCRIPTS = (
     "libjs-jquery", "libjs-jquery-ui", "libjs-leaflet", "libjs-modernizr", "libjs-moment",
     "libjs-prettify", "libjs-sphinxdoc", "libjs-underscore", "node-normalize.css")
 
-# The third source's set: 27400 files in 50 runs, 240800700 bytes; pages, style sheets, scripts,
-# SVG and JSON. Their shares are not given there.
+# The third source's set: 27400 files in 50 runs, 240800700 bytes; pages, style sheets, scripts, SVG
+# and JSON, in unknown shares.
 FILES, MEAN = 548, 8788
 SHARES = ((".html", 0.45), (".js", 0.33), (".css", 0.16), (".svg", 0.04), (".json", 0.02))
-SMALLEST = 200  # bytes; what is smaller is a redirection or next to empty
+SMALLEST = 200  # bytes; smaller ones are redirections or nearly empty
 IMAGES, IMAGE_BYTES, HTML_BYTES = 41, 125 * KB, 42 * KB
 PIECE_BYTES = 4 * KB  # of a piece of a dynamic page, at most
 CACHE_PATIENCE = 60  # seconds
-SETTLED = 41  # seconds after which a file's own numbers name it, see src/core/entry.c
-SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most that counts as a page of a site
+SETTLED = 41  # seconds after which a file's numbers identify it, see src/core/entry.c
+SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most of a site's page
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ def digest_order(named):
 
 
 def web_files(run, count):
-    """((name, body) of so many web files of 8.8 KB on average, where they are from)."""
+    """((name, body) of `count` web files of 8.8 KB on average, their origin)."""
     found, _ = packages.get((*SITES, *SCRIPTS), run.download)
     candidates = digest_order([(f"{package.name}/{name}", path) for package in found
                                for name, path in package.of_kind(*dict(SHARES))])
@@ -67,7 +67,7 @@ def web_files(run, count):
 
 
 def choose(sized, count, limit):
-    """The first files of each kind, up to its share, that are no larger than `limit`."""
+    """The first files of each kind, up to its share, of at most `limit` bytes."""
     chosen = []
     for suffix, share in SHARES:
         fitting = [one for one in sized
@@ -92,13 +92,13 @@ def sites(run, most):
 
 
 def page_with_images(run):
-    """(a page of 42 KB, its 41 images as (name, body), where the page is from).
+    """(a page of 42 KB, its 41 images as (name, body), the page's origin).
 
-    The links are evenly spread over the page, as the source has them. The images are random bytes,
-    125 KB in all: real ones compress as little.
+    The links are evenly spread over the page, as in the source. The images are random bytes, 125 KB
+    in all, because real ones hardly compress either.
     """
     text, origin = corpus.document(HTML_BYTES * 2, run)
-    plain = text.replace(b"<img", b"<hr")  # its own are not there
+    plain = text.replace(b"<img", b"<hr")  # its own images are missing
     source = random.Random(42)
     weights = [source.lognormvariate(0, 0.8) for _ in range(IMAGES)]
     images = [(f"image{number:02}.gif",
@@ -112,7 +112,7 @@ def page_with_images(run):
 
 
 def fragments(run, count=400):
-    """(pieces of HTML of which a dynamic page is put together, where they are from)."""
+    """(pieces of HTML for a dynamic page, their origin)."""
     text, origin = corpus.document(count * KB, run)
     pieces = re.findall(rb".+?</(?:p|li|pre|table|h\d|script)>", text, re.DOTALL)
     return ([piece[:PIECE_BYTES] for piece in pieces if len(piece) > 80] or [text[:KB]]), origin
@@ -130,13 +130,13 @@ def write_folders(site, files, *folders):
 
 
 def wait_settled(folder):
-    """Returns when the numbers of each file below the folder stand for its content."""
+    """Waits until the numbers of each file below the folder identify its content."""
     last = max((path.stat().st_ctime for path in folder.rglob("*")), default=0)
     time.sleep(max(0, last + SETTLED - time.time()))
 
 
 def wait_cached(httpd, paths, accept="gzip"):
-    """Asks for files until the encoding of each is kept, and no file is read any more."""
+    """Requests files until the encoding of each is cached, and no file is read any more."""
 
     def is_hit(path):
         before = httpd.counters()["ElasticCacheHits"]

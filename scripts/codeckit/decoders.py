@@ -1,7 +1,6 @@
-"""gzip, brotli and zstd back: the identity of a body, and what a decoder has of it as its pieces
-come. ValueError where it is damaged, has more than `most` bytes (0: any number), and of a whole
-body where that is cut short or has a tail.
-"""
+"""gzip, brotli and zstd decoded: the identity of a body, and a decoder's output as pieces arrive.
+Raises ValueError for a body that is damaged, has more than `most` bytes (0: no limit), or, if
+whole, is truncated or has a tail."""
 
 import contextlib
 import ctypes
@@ -46,7 +45,7 @@ def brotli_decoder(dictionary):
 
 
 def brotli_step(library, decoder, piece, most=0):
-    """(what it says, bytes of the piece that it left, its output)."""
+    """(its result, unused bytes of the piece, its output)."""
     left, none, place = SIZE(len(piece)), SIZE(0), BYTES(piece)
     written, done, count = [], BROTLI_MORE_OUTPUT, 0
     while done == BROTLI_MORE_OUTPUT:
@@ -85,7 +84,7 @@ def zstd_decoder(dictionary):
 
 
 def zstd_step(library, decoder, piece, most=0):
-    """(whether it wants more, bytes of the piece that it left, its output)."""
+    """(whether it needs more input, unused bytes of the piece, its output)."""
     buffer = ctypes.create_string_buffer(ROOM)
     source = libraries.ZstdBuffer(ctypes.cast(BYTES(piece), POINTER), len(piece), 0)
     written, wants, full, count = [], 1, True, 0
@@ -110,9 +109,8 @@ def zstd(body, dictionary=b"", most=0):
 
 
 def in_pieces(coding, pieces, dictionary=b""):
-    """What the decoder of a coding gives after each of the pieces; a dictionary's head is none of
-    them.
-    """
+    """The output of a coding's decoder after each of the pieces, which do not include a
+    dictionary's head."""
     if coding == "gzip":
         decoder = zlib.decompressobj(31)
         yield from map(decoder.decompress, pieces)
@@ -129,7 +127,7 @@ PLAIN = {"gzip": gunzip, "br": lambda body, most: brotli(body, most=most),
 
 
 def decode(coding, body, dictionary=b"", most=0):
-    """Of a response in a coding that is named so; those of RFC 9842 need the dictionary."""
+    """Decodes a response in the coding of that name; those of RFC 9842 need the dictionary."""
     coding = coding.strip().lower()
     if coding in ("", "identity"):
         return body

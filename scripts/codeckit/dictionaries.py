@@ -1,4 +1,4 @@
-"""What the server makes of a page with a dictionary (RFC 9842), and dictionaries made of pages.
+"""Pages compressed with a dictionary (RFC 9842) as by the server, and dictionaries made from pages.
 
 The libraries, tables and windows are those of src/engines/zstd.c and brotli.c; the levels are those
 of a server that is not busy.
@@ -10,7 +10,7 @@ import hashlib
 
 from codeckit import libraries, streams
 
-# What a body begins with, before the dictionary's SHA-256 (§4, §5).
+# The beginning of a body, before the dictionary's SHA-256 (§4, §5).
 HEADS = {"dcz": bytes.fromhex("5e2a4d1820000000"), "dcb": bytes.fromhex("ff444342")}
 
 DCZ_LEVEL = 5
@@ -28,7 +28,7 @@ BROTLI_RAW = 0  # BROTLI_SHARED_DICTIONARY_RAW
 
 
 def brotli(body, level=5, window=BROTLI_WINDOW):
-    """Without a dictionary."""
+    """Encodes without a dictionary."""
     return streams.whole(streams.BrotliStream(level, window, len(body)), body)
 
 
@@ -37,17 +37,17 @@ def brotli_size(body, level=5, window=BROTLI_WINDOW):
 
 
 def head(coding, content):
-    """What a body in the coding begins with."""
+    """The beginning of a body in the coding."""
     return HEADS[coding] + hashlib.sha256(content).digest()
 
 
 def field(content):
-    """Available-Dictionary of a client that has it."""
+    """The field Available-Dictionary of a client that has it."""
     return f":{base64.b64encode(hashlib.sha256(content).digest()).decode()}:"
 
 
 def dcz_window(size, dictionary):
-    """As zstd_dcz_reset() of src/engines/zstd.c."""
+    """Like zstd_dcz_reset() in src/engines/zstd.c."""
     most = DCZ_WINDOW
     while most < DCZ_WINDOW_MOST and 2 << most <= dictionary + dictionary // 4:
         most += 1
@@ -58,7 +58,7 @@ def dcz_window(size, dictionary):
 
 
 def dcz_tables(library, level, size):
-    """As dcz_tables() of src/engines/zstd.c."""
+    """Like dcz_tables() in src/engines/zstd.c."""
     tables, most = library.ZSTD_getCParams(level, UNKNOWN, size), TABLES_LEAST
     while 2 << most < size:
         most += 1
@@ -73,11 +73,11 @@ class Prepared:
 
     def __init__(self, library, content):
         self.library = libraries.needed(library, libraries.load_dictionaries)
-        self.content = content  # which brotli points into
+        self.content = content  # brotli points into it
         self.head = head(self.name, content)
 
     def frame(self, body):
-        """What follows the head."""
+        """The body's bytes after the head."""
         raise NotImplementedError
 
     def close(self):
@@ -155,9 +155,9 @@ def available():
 
 
 def train(bodies, nbytes):
-    """Raw content of at most as many bytes, of what the bodies have in common; None: too few."""
+    """Raw content of at most `nbytes` bytes with the bodies' common parts; None: too few bodies."""
     library = libraries.needed("zstd", libraries.load_dictionaries)
-    # Its own header, which dcz has no use for, comes first and has some hundred bytes.
+    # The library's header, which dcz does not use, comes first and has some hundred bytes.
     buffer = ctypes.create_string_buffer(nbytes)
     sizes = (libraries.SIZE * len(bodies))(*map(len, bodies))
     size = library.ZDICT_trainFromBuffer(buffer, nbytes, b"".join(bodies), sizes, len(bodies))

@@ -1,6 +1,6 @@
-"""Bodies encoded whole, with contexts that are made for each, or kept for all of them.
+"""Bodies encoded whole, with a context for each, or one context for all of them.
 
-An encoder takes a body and gives the size of its encoded form; the bytes stay in a buffer of its
+An encoder takes a body and returns the size of its encoded form; the bytes stay in a buffer of its
 own. A library that is not installed is left out.
 """
 
@@ -11,18 +11,18 @@ import zlib
 
 from codeckit import libraries
 
-MARGIN = 4096  # what incompressible bodies may grow by, beside 1 %
+MARGIN = 4096  # the most that incompressible bodies grow, beside 1 %
 DEFLATED, GZIP_WINDOW, MEMORY_LEVEL, DEFAULT_STRATEGY, FINISH = 8, 15 + 16, 9, 0, 4
 
-# A context is made for each body in memory fresh from the system; made for each in memory used
-# before; or kept for all of them.
+# A context is made for each body, in memory fresh from the system; made for each, in reused memory;
+# or kept for all of them.
 CONTEXTS = FRESH, REMADE, KEPT = "fresh", "remade", "kept"
 
 
 class Encoder:
-    """What encodes bodies; `kept` is whether its context serves for all of them."""
+    """Encodes bodies; `kept`: one context serves for all of them."""
 
-    contexts = CONTEXTS  # those that its library has
+    contexts = CONTEXTS  # supported by its library
 
     def __init__(self, lib, level, largest, kept=False):
         self.lib, self.level, self.kept = lib, level, kept
@@ -35,10 +35,10 @@ class Encoder:
         """Makes a context."""
 
     def close(self):
-        """Gives it back."""
+        """Returns it."""
 
     def run(self, body):
-        """Encodes into the buffer with the open context; the size."""
+        """Encodes into the buffer with the open context; returns the size."""
         raise NotImplementedError
 
     def encode(self, body):
@@ -147,7 +147,7 @@ class Isal(Encoder):
 
 
 class Brotli(Encoder):
-    """Its encoder cannot be used twice: every call makes one."""
+    """Its encoder cannot be reused: every call makes one."""
 
     levels = range(7)  # the module's range
     contexts = (FRESH, REMADE)
@@ -163,10 +163,10 @@ class Brotli(Encoder):
 
 
 class Engine(typing.NamedTuple):
-    """A library that is installed, and its encoders."""
+    """An installed library, and its encoders."""
 
     levels: range
-    make: typing.Callable  # of (level, largest body, whether its context is kept)
+    make: typing.Callable  # of (level, largest body, keep the context)
     contexts: tuple
 
 
@@ -175,12 +175,12 @@ KINDS = {"zlib": Zlib, "libdeflate": Libdeflate, "ISA-L": Isal, "zstd": Zstd, "b
 
 @functools.lru_cache(maxsize=None)
 def installed():
-    """{name: Engine} of what is installed."""
+    """{name: Engine} of the installed libraries."""
     return {name: Engine(kind.levels, functools.partial(kind, libraries.load(name)),
                          kind.contexts)
             for name, kind in KINDS.items() if libraries.load(name)}
 
 
 def whole(name, level, body):
-    """A body in one call, by an encoder of its own."""
+    """Encodes a body in one call, by an encoder of its own."""
     return KINDS[name](libraries.needed(name), level, len(body)).bytes_of(body)

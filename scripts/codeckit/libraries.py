@@ -1,4 +1,4 @@
-"""The compression libraries that mod_elastic uses itself, loaded where they are installed."""
+"""mod_elastic's own compression libraries, loaded if they are installed."""
 
 import ctypes
 import functools
@@ -45,12 +45,12 @@ class ZstdTables(ctypes.Structure):
 
 
 class ZstdMemory(ctypes.Structure):
-    """ZSTD_customMem; zeros are the library's own."""
+    """ZSTD_customMem; zeros mean the library's own."""
 
     _fields_ = [("alloc", POINTER), ("free", POINTER), ("opaque", POINTER)]
 
 
-# Of each library: (function, result, arguments).
+# {library: (function, result, arguments) of each}
 FUNCTIONS = {
     "zlib": (
         ("deflateInit2_", INT, POINTER, INT, INT, INT, INT, INT, BYTES, INT),
@@ -94,7 +94,7 @@ FUNCTIONS = {
         ("ZSTD_getErrorName", BYTES, SIZE)),
 }
 
-# Those of dictionaries, which older releases lack.
+# The same for dictionaries, which older releases lack.
 DICTIONARIES = {
     "zstd": (
         ("ZSTD_getCParams", ZstdTables, INT, U64, SIZE),
@@ -125,7 +125,7 @@ def declare(library, functions):
 
 @functools.lru_cache(maxsize=None)
 def load(name):
-    """The library, or None where it is not installed."""
+    """The library, or None if it is not installed."""
     try:
         library = ctypes.CDLL(NAMES[name])
     except OSError:
@@ -134,7 +134,7 @@ def load(name):
 
 
 def load_dictionaries(name):
-    """The library with its functions of dictionaries; None where it is missing or has none."""
+    """The library with its functions for dictionaries; None if it or they are missing."""
     library = load(name)
     try:
         return library and declare(library, DICTIONARIES[name])
@@ -143,7 +143,7 @@ def load_dictionaries(name):
 
 
 def needed(name, loaded=load):
-    """The library; OSError where it is missing."""
+    """The library; raises OSError if it is missing."""
     library = loaded(name)
     if not library:
         raise OSError(f"{NAMES[name]} is missing, or too old")

@@ -1,4 +1,5 @@
-"""brotli and zstd in pieces: take() a piece and get what is written so far, finish(), close()."""
+"""brotli and zstd in pieces: take() encodes a piece and returns the output so far; finish(),
+close()."""
 
 import ctypes
 
@@ -52,8 +53,8 @@ class BrotliStream:
 
 
 def zstd_blocks(size, made):
-    """The lengths of the blocks that end early in a body of `size` bytes, as block_begin() of
-    src/engines/zstd.c says, and why; `made()` is what those before take. What follows is in the
+    """The lengths of the blocks that end early in a body of `size` bytes: see block_begin() in
+    src/engines/zstd.c. `made()` returns the output of the previous ones. The rest is in the
     library's own blocks."""
     counts = size if size <= ZSTD_LENGTH_COUNTS else 0
     begin, length = 0, ZSTD_BLOCK_FIRST
@@ -67,14 +68,14 @@ def zstd_blocks(size, made):
 
 
 class ZstdStream:
-    """Of exactly `size` bytes; it fails where there are more or fewer."""
+    """For exactly `size` bytes; it fails if there are more or fewer."""
 
     CONTINUE, FLUSH, END = 0, 1, 2
     LEVEL, WINDOW = 100, 101
     ROOM = 1 << 17  # bytes; a block of the format
 
     def __init__(self, level, window_bits, size):
-        """`window_bits` of 0: the library's choice by level and size."""
+        """`window_bits` 0: the library's choice by level and size."""
         self.library = libraries.needed("zstd")
         self.encoder = libraries.created(self.library.ZSTD_createCCtx(), "zstd")
         self.buffer = ctypes.create_string_buffer(self.ROOM)
@@ -117,7 +118,7 @@ class ZstdStream:
 
 
 def whole(stream, body):
-    """A body by a stream, which is closed."""
+    """Encodes a body by a stream, and closes that."""
     try:
         return stream.take(body) + stream.finish()
     finally:

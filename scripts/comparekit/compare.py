@@ -1,4 +1,4 @@
-"""Asks both sides, and compares how the answers differ with what the rows expect."""
+"""Sends each row's request to both sides, and compares the differences with the expected ones."""
 
 import argparse
 import concurrent.futures
@@ -12,7 +12,7 @@ from . import facts
 from .rows import ROWS
 from .sites import Site
 
-# What follows this line in a page is written anew.
+# The page is rewritten after this line.
 _MARK = "<!-- scripts/compare writes what follows. -->\n"
 
 
@@ -24,20 +24,20 @@ class Result:
 
     @property
     def differing(self):
-        """Names of facts. An answer of another status has another length."""
+        """Names of facts that differ. Answers with different statuses also differ in length."""
         return [name for name in {**self.stock, **self.ours}
                 if self.stock.get(name, facts.NONE) != self.ours.get(name, facts.NONE)
                 and (name != "length" or self.stock.get("status") == self.ours.get("status"))]
 
     @property
     def surprise(self):
-        """What is wrong with this row; empty where it differs as it says."""
+        """The fault of this row; empty if it differs as expected."""
         found, expected = sorted(self.differing), sorted(self.row.differs.split())
         return "" if found == expected else f"differs in {found}, not in {expected}"
 
 
 def compare(rows):
-    """The results, and what is wrong: lines of ours' error log too that no row announces."""
+    """Returns the results and the faults, which include log lines of ours that no row announces."""
     results, troubles = {}, []
     for site in dict.fromkeys((row.server, row.fault) for row in rows):
         here = [row for row in rows if (row.server, row.fault) == site]
@@ -59,7 +59,8 @@ def _ask(stock, ours, rows):
 
 
 def table(results):
-    """In Markdown, what differs: a line for each reason, with the first row as an example."""
+    """The differences as a Markdown table: a line for each reason, with its first row as an
+    example."""
     groups = {}
     for result in results:
         if result.differing:

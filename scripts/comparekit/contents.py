@@ -1,4 +1,4 @@
-"""Bodies of answers and of requests, by their names in rows.txt."""
+"""Bodies of answers and requests, by their names in rows.txt."""
 
 import functools
 import gzip
@@ -35,7 +35,7 @@ _CODED = {
     "reserved flags": _GZIP[:3] + b"\xe0" + _GZIP[4:],
     "bytes behind": _GZIP + b"more",
 }
-# {name: (as it is sent, what it means)}; mod_bucketeer ends a bucket at \x02 and a brigade at \x10,
+# {name: (bytes sent, decoded bytes)}; mod_bucketeer ends a bucket at \x02 and a brigade at \x10,
 # and flushes at \x06.
 _FIXED = {
     **dict.fromkeys(("", "nothing", "old.html", "echo.cgi", "limited/echo.cgi"), (b"", _PAGE)),
@@ -50,7 +50,7 @@ _FIXED = {
 
 @functools.lru_cache(maxsize=None)
 def contents(name):
-    """As in _FIXED; the name may also be like 3000 bytes in gzip, br."""
+    """Like _FIXED; the name may also be of the form `3000 bytes in gzip, br`."""
     what, _, codings = name.partition(" in ")
     size, _, kind = what.partition(" ")
     if not size.isdigit() and what != "page":

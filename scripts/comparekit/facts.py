@@ -1,5 +1,5 @@
-"""What is compared of an answer: never encoded bytes or their number, which change with the
-library, but whether they are what they should be."""
+"""The facts of an answer that are compared: never encoded bytes or their number, which depend on
+the library's version, but whether they are correct."""
 
 import re
 import threading
@@ -43,7 +43,7 @@ def _of_answer(site, row):
     tag = answer.headers.get("ETag", NONE)
     found = {"status": str(answer.status), "coding": answer.coding or "identity",
              "vary": answer.headers.get("Vary", NONE), "length": _length(site, row, answer),
-             # mod_negotiation adds a part that the time makes.
+             # mod_negotiation adds a part that depends on the time.
              "etag": re.sub(f"[0-9a-f]+{TAG}(;[0-9a-f]+)?", "v1", tag)}
     if row.method != "HEAD":
         found["body"] = _body(answer, sent, meant)
@@ -76,7 +76,8 @@ def _body(answer, sent, meant):
 
 
 def _length(site, row, answer):
-    """HEAD has GET's. Of what comes in pieces it is a matter of time whether it is known."""
+    """HEAD has GET's length. For a body in pieces, it depends on timing whether the length is
+    known."""
     length = answer.headers.get("Content-Length")
     is_in_pieces = row.posts or row.by == "script" or "{itself}" in row.at and row.method == "GET"
     if length is None or is_in_pieces or answer.status >= 400:
@@ -86,7 +87,7 @@ def _length(site, row, answer):
 
 
 def _notes(site, answer, size):
-    """What the filters noted, each said by whether it is the number that it should be."""
+    """The filters' notes, each as a word that says if it is the expected number."""
     log = site.server.root / "notes.log"
     line = re.compile(rf"^{re.escape(answer.id)} (.*)\n", re.M)
     site.server.wait_for(lambda: line.search(log.read_text()), 10, "the line of the notes")
@@ -98,7 +99,7 @@ def _notes(site, answer, size):
 
 
 def _of_halves(site, row):
-    """Of an answer whose sender waits between its halves: when the first one comes."""
+    """For a sender that waits between its halves: when the first half arrives."""
     path, accepts, fields = site.target(row)
     _, meant = contents(row.body)
     gate = site.server.docs / "gate"

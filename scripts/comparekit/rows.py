@@ -1,4 +1,4 @@
-"""The rows that rows.txt makes."""
+"""The rows defined by rows.txt."""
 
 import dataclasses
 import itertools
@@ -11,23 +11,23 @@ _FILTERS = {"gzip": "DEFLATE", "br": "BROTLI_COMPRESS"}
 @dataclasses.dataclass(frozen=True)
 class Row:
     chapter: str
-    text: str  # what the entry says of it
-    differs: str  # names of facts: ours differs in each of them, and in no other one
+    text: str  # the entry's text
+    differs: str  # names of facts in which ours differs, and in no others
     why: str = ""
-    log: str = ""  # a pattern of lines that it causes in ours' error log
-    fault: str = ""  # of kit.faults
-    server: str = ""  # directives: of the server, of the virtual host, of the place
+    log: str = ""  # a pattern of lines that it causes in our error log
+    fault: str = ""  # a fault of kit.faults
+    server: str = ""  # directives of the server, of the virtual host, of the place
     host: str = ""
     at: str = "SetOutputFilter {f}"
-    by: str = "file"  # who answers: file, handler (mod_asis) or script (CGI)
-    sends: str = ""  # fields of the answer, unless a file is it
-    body: str = "page.html"  # of the answer, in contents
+    by: str = "file"  # the responder: file, handler (mod_asis) or script (CGI)
+    sends: str = ""  # fields of the answer, unless it is a file
+    body: str = "page.html"  # the answer's body, in contents
     method: str = "GET"
-    accepts: str = "{c}"  # Accept-Encoding; -: there is none
-    asks: str = ""  # further fields of the request; "v1" is the file's own tag
+    accepts: str = "{c}"  # Accept-Encoding; -: none
+    asks: str = ""  # further request fields; "v1" is the file's own tag
     posts: str = ""  # the request's body, in contents
-    look: str = "answer"  # what is looked at, in facts
-    shows: str = ""  # fields that are looked at too
+    look: str = "answer"  # the facts to compare
+    shows: str = ""  # further fields to compare
     against: str = ""  # directives of a virtual host whose answer should be larger
 
 

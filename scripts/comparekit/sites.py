@@ -1,17 +1,17 @@
-"""The servers that rows go to: their configuration is what the rows say."""
+"""The servers for the rows, configured as the rows say."""
 
 from kit import Origin, Server, at, faults, origin, procstat
 
 from .contents import contents
 
-# Before 2.4.64 mod_asis says at level error that a filter refused what it sent, on either side.
+# Before 2.4.64 mod_asis logs an error if a filter refuses its body, on either side.
 _REFUSED = "AH01236: mod_asis: ap_pass_brigade failed"
 
-# All files have this time, so that their tags are the same on both sides.
+# All files have this time, so that their tags are equal on both sides.
 _MTIME = 1_700_000_000
 TAG = f"-{_MTIME * 1_000_000:x}"
 
-# How rows.txt calls the filters' notes: the log has a line of them for each request.
+# The names of the filters' notes in rows.txt; the log has a line of them for each request.
 NOTES = [f"{coding}-{what}" for coding in ("gzip", "br") for what in ("Input", "Output", "Ratio")]
 
 _MODULES = ("filter", "asis", "bucketeer", "include", "proxy", "proxy_http", "negotiation")
@@ -28,7 +28,7 @@ AllowOverride Limit
 CustomLog {root}/notes.log "%{X-Request}i NOTES"
 """.replace("NOTES", " ".join("%%{%s}n" % name for name in NOTES))
 
-# Sends a file as mod_asis does; asked to, it waits for another one between the halves of the body.
+# Sends a file like mod_asis; on request, waits for another file between the body's halves.
 _SAY = """\
 os.environ['REQUEST_METHOD'] == 'POST' and sys.stdin.buffer.read()
 with open(os.environ['DOCUMENT_ROOT'] + '/' + os.environ['QUERY_STRING'], 'rb') as file:
@@ -41,7 +41,7 @@ while gate and not os.path.exists(gate):
 out(body[half:])
 """
 
-# Sends what it could read of the request, and says what it was told of it.
+# Sends the request body that it could read, and the request's fields.
 _ECHO = """\
 body = sys.stdin.buffer.read()
 head('Content-Type: text/plain', *('%s-Told: %s' % (name, os.environ[key]) for name, key in (
@@ -52,7 +52,7 @@ out(body)
 
 
 class Site:
-    """A server, stock or ours, with what these rows need; it runs in a `with`."""
+    """A stock or own server configured for these rows; a context manager."""
 
     def __init__(self, rows, is_ours):
         self._places = list(dict.fromkeys(r.at for r in rows if r.look != "configtest"))
@@ -78,7 +78,7 @@ class Site:
             self.server.write(f"{number}.asis", head.strip().encode() + b"\n\n" + contents(name)[0])
 
     def _config(self, server, is_ours):
-        # No sample shows any load: the levels stay where stock has them.
+        # No sample shows any load, so levels stay at the stock values.
         parts = [_BASE, server, "ElasticProcStat {root}/stat" if is_ours else ""]
         parts += [at(str(number), lines.replace("{here}", f"/{number}"))
                   for number, lines in enumerate(self._places)]
@@ -98,7 +98,7 @@ class Site:
         self.server.remove()
 
     def target(self, row):
-        """Where a row's request goes, its Accept-Encoding, and its further fields as pairs."""
+        """The target of a row's request, its Accept-Encoding, and its further fields as pairs."""
         answer = f"{self._answers.index((row.sends, row.body))}.asis"
         name = {"handler": answer, "script": f"say.cgi?{answer}"}.get(row.by, row.body)
         tag = f"{len(contents(row.body)[0]):x}{TAG}" if row.by == "file" else "v1"

@@ -1,9 +1,9 @@
-"""From one state to another, as a whole: files, configuration, httpd's reload, a check. Whatever
-ends it, an error, a signal or a full disk, all is as before; after kill -9 the next command sees
-to that, by the journal, which has the state that was before.
+"""Changes from one state to another, as a whole: files, configuration, httpd's reload, a check.
+After an error, a signal or a full disk everything is as before; after kill -9 the next command
+restores the state from the journal.
 
-What is on the disk follows from a state: the configuration is made of it, and dictionaries have
-names of their content. So to take something back is to put the previous state in force.
+The files on disk follow from a state: the configuration is made from it, and dictionaries have
+names of their content. So an undo puts the previous state in force.
 """
 
 import contextlib
@@ -15,15 +15,14 @@ from dictionarykit import httpd, making, state, timer
 from dictionarykit.exchange import Failed
 
 JOURNAL = "before.json"
-# What the journal has beyond its text. Given up first, it makes room for what is taken back where
-# the disk is full.
+# The journal's extra bytes. Released first, they make room for an undo on a full disk.
 ROOM = 64 << 10
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
 def uninterrupted():
-    """Signals come after it."""
+    """Delays signals until afterwards."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -32,11 +31,11 @@ def uninterrupted():
 
 
 class Place:
-    """The folder of states and dictionaries, and the httpd that they are for."""
+    """The folder of states and dictionaries, and their httpd."""
 
     def __init__(self, folder, server):
         self.folder, self.server = folder, server
-        self.is_broken = False  # the configuration already, for reasons of others
+        self.is_broken = False  # the configuration was broken before, by others
         self.file, self.journal = self.path(state.FILE), self.path(JOURNAL)
 
     def path(self, name):
@@ -46,7 +45,7 @@ class Place:
         return state.read(self.file) or state.State(self.server.folder, self.server.given)
 
     def apply(self, wanted):
-        """Puts a state in force; httpd that does not run reads it when it starts."""
+        """Puts a state in force; if httpd does not run, it reads the state when it starts."""
         text, conf = wanted.configuration(self.folder), self.server.conf_of()
         if text is None:
             self.server.switch(False)
@@ -71,7 +70,7 @@ class Place:
         self.server.reload()
 
     def take_back(self):
-        """The state that the journal has is in force again, as far as httpd reloads."""
+        """Restores the journal's state, as far as httpd reloads."""
         before, after = state.read(self.journal), self.read()
         os.truncate(self.journal, len(state.read_file(self.journal).rstrip()))
         state.write(self.file, before)
@@ -85,7 +84,7 @@ class Place:
         self.sweep(before)
 
     def repair(self):
-        """Takes back what a killed command has left behind."""
+        """Undoes the changes of a killed command."""
         if os.path.exists(self.journal):
             print("An earlier command was ended in its midst: what it did is taken back.",
                   flush=True)
@@ -93,7 +92,7 @@ class Place:
                 self.take_back()
 
     def sweep(self, known):
-        """Removes what belongs to no site; all of it where there is none."""
+        """Removes files that belong to no site; everything if there is none."""
         names = {site.dictionary for site in known.sites}
         for name in os.listdir(self.folder):
             is_dictionary = state.NAME.match(name.removesuffix(".br"))
@@ -112,8 +111,8 @@ class Place:
             os.rmdir(self.folder)
 
     def change(self, after, content=None, check=lambda: None):
-        """Puts `after` in force, with the content of a new dictionary; what `check` returns, which
-        raises Failed where it does not work."""
+        """Puts `after` in force, with the content of a new dictionary; returns the result of
+        `check`, which raises Failed if it does not work."""
         before, has_begun = self.read(), False
         try:
             state.write(self.journal, before, ROOM)
@@ -141,14 +140,14 @@ class Place:
         return seen
 
     def leave(self):
-        """Leaves nothing behind where no site has a dictionary."""
+        """Leaves nothing behind if no site has a dictionary."""
         with uninterrupted():
             if os.path.isdir(self.folder) and not os.path.exists(self.journal):
                 self.sweep(self.read())
 
 
 def open_place(folder, server):
-    """Under the folder's lock, and as no killed command has left it."""
+    """Opens the place under the folder's lock, and repairs it after a killed command."""
     state.check_secure(folder)
     state.lock(folder)
     place = Place(folder, server)
@@ -157,7 +156,7 @@ def open_place(folder, server):
 
 
 def of_folder(folder):
-    """With the httpd that its state names; Failed where no site has a dictionary."""
+    """With the httpd that its state names; raises Failed if no site has a dictionary."""
     state.check_secure(folder)
     for name in (JOURNAL, state.FILE):
         known = state.read(os.path.join(folder, name))

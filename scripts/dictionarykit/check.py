@@ -1,5 +1,5 @@
-"""The site as a browser gets it, decoded and compared: `enable` makes sure of its dictionary, and
-`check` says what keeps a dictionary from being used, in httpd or in what is in front of it."""
+"""Reads the site as a browser would, decodes and compares: `enable` makes sure of its dictionary,
+and `check` reports what keeps a dictionary from being used, in httpd or in front of it."""
 
 import hashlib
 import re
@@ -16,20 +16,20 @@ AWAITED = 15  # seconds until httpd has reloaded
 CHECKED = 300  # seconds for the rest: pages may be slow
 RATE = 50
 VISITS_MOST = 5  # to a page that changes
-PAUSE = 0.5  # seconds between these: some pages have the time, in seconds
+PAUSE = 0.5  # seconds between these: some pages contain the time, in seconds
 PAGES_MOST = 10
 ALL, WITH_DICTIONARY = "gzip, br, zstd", "dcb, dcz"
 DOCUMENT = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
 OF_PAGE = {"Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin"}
 
 OK, ADVICE, PROBLEM = "ok", "advice", "problem"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")  # where http counts as secure, too
+LOOPBACK = ("localhost", "127.0.0.1", "::1")  # http counts as secure there, too
 DAY = 86400
-COMPRESSED_LEAST = 2000  # bytes; the server leaves what fits into a packet or two
-# What a browser calls a use of a media type; all others are asked for as a document.
+COMPRESSED_LEAST = 2000  # bytes; the server does not compress bodies of a packet or two
+# A browser's destination for a media type; all others are requested as documents.
 DESTINATIONS = {"text/css": "style", "text/javascript": "script",
                 "application/javascript": "script", "application/json": "empty"}
-# Fields by which caches and CDNs show themselves.
+# Fields that reveal caches and CDNs.
 IN_FRONT = ("via", "cf-ray", "cf-cache-status", "x-cache", "x-served-by", "cdn-cache", "age")
 ASK_ORIGIN = "with --resolve ADDRESS the origin is asked itself, past a CDN"
 HONOUR_VARY = "let caches in front honour Vary, and proxies change no bodies; " + ASK_ORIGIN
@@ -46,7 +46,7 @@ class Finding(typing.NamedTuple):
 
 
 class Fault(Failed):
-    """What is wrong with a site, and what to change."""
+    """The fault of a site, and the change that mends it."""
 
     def __init__(self, seen, change, verdict=PROBLEM):
         super().__init__(seen)
@@ -73,11 +73,11 @@ def decoded(answer, content=b""):
 class Browser:
     def __init__(self, reach, seconds):
         self.visitor = visit.Visitor(None, RATE, seconds, reach)
-        self.fields, self.at = DOCUMENT, ""  # where redirects have led
+        self.fields, self.at = DOCUMENT, ""  # the target of redirects
 
     def ask(self, url, codings=ALL, content=b"", **more):
-        """The response, behind redirects of the URL's own host. `content`: a dictionary that the
-        browser has."""
+        """The response, after redirects of the URL's own host. `content`: a dictionary of the
+        browser."""
         fields = {"User-Agent": visit.AGENT, "Accept": "text/html, */*;q=0.5",
                   "Accept-Encoding": codings, **self.fields, **more}
         if content:
@@ -89,8 +89,9 @@ class Browser:
             raise Failed(f"{url}: {problem}") from None
 
     def is_page(self, url, body):
-        """Whether the body has what the page has at each visit, and nothing else if that never
-        changes. What changes may be equal by chance, and then be another one in the body."""
+        """True if the body has all that the page has at each visit, and, for a page that never
+        changes, nothing else. Parts that change may be equal by chance, and then differ in the
+        body."""
         first = same = decoded(self.ask(url, "identity"))
         changes = False
         for number in range(VISITS_MOST):
@@ -105,8 +106,8 @@ class Browser:
 
 
 def check(reach, content, pages, files=()):
-    """What `enable` makes sure of. {"pages", "used", "bytes", "bytes_without"}: of the site as it
-    is sent now, heads counted. `files` are URLs of versioned ones."""
+    """The check of `enable`. Returns {"pages", "used", "bytes", "bytes_without"} of the site as it
+    is sent now, with headers. `files` are URLs of versioned files."""
     browser, links = Browser(reach, AWAITED), []
     # httpd has reloaded when a page names the dictionary.
     while not links or not links[0].endswith("/" + hashlib.sha256(content).hexdigest()[:32]):
@@ -129,7 +130,7 @@ def check(reach, content, pages, files=()):
         raise Failed(f"{link} is another one, or may not be kept")
     used = []
     for url in pages[:PAGES_MOST]:
-        # Of all codings, a busy server may prefer one that takes less of the CPU.
+        # Among all codings, a busy server may prefer a cheaper one.
         answer, without = browser.ask(url, WITH_DICTIONARY, content), browser.ask(url)
         if answer.status != 200 or not browser.is_page(url, decoded(answer, content)):
             raise Failed(f"{url} is another page with the dictionary")
@@ -147,7 +148,7 @@ def check(reach, content, pages, files=()):
 
 
 class Examination:
-    """A method for each line of `check`, which returns what was seen."""
+    """A method for each line of `check`, which returns its observation."""
 
     def __init__(self, browser, url):
         self.browser, self.as_what = browser, "document"
@@ -231,7 +232,7 @@ class Examination:
                f"({self.coding})"
 
     def vary(self):
-        """On each answer; and nobody gets a coding that was not asked for."""
+        """Checks Vary on each answer, and that no client gets a coding that it did not accept."""
         for who, codings, content in (
                 ("browsers without codings", "identity", b""),
                 ("those without a dictionary", ALL, b""),
@@ -253,7 +254,7 @@ class Examination:
 
 
 def examine(reach, url):
-    """All findings, until one leaves nothing to ask for."""
+    """All findings, until one makes further requests useless."""
     found, one = [], Examination(Browser(reach, CHECKED), url)
     for subject, question in (("https", one.https), ("in front", one.in_front), ("page", one.whole),
                               ("link", one.named), ("dictionary", one.dictionary),

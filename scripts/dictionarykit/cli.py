@@ -43,7 +43,7 @@ def url(text):
 
 
 def site_url(text):
-    """Of a site that browsers use dictionaries of."""
+    """The URL of a site, which must be one that browsers use dictionaries of."""
     if not check.is_secure(url(text)):
         raise argparse.ArgumentTypeError(f"{text}: browsers use dictionaries over https only")
     return text
@@ -60,8 +60,8 @@ def address(text):
 
 SITE = ("site", url, "URL", "the site; without it, all")
 OUT = ("--out", folder, "FOLDER", "where dictionaries are kept (%(default)s)")
-# {subcommand: (what it runs, help, rows)}. A row is (name, type or None for a flag, what it is,
-# help); defaults are those of state.Options, in the main.
+# {subcommand: (its function, help, rows)}. A row is (name, type or None for a flag, label, help);
+# most defaults are those of state.Options.
 COMMANDS = {
     "enable": (enable.run, "make the dictionary of a site's public pages, and have httpd use it", (
         ("site", site_url, "URL", "the site, such as https://www.example.org/"),

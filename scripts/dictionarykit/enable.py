@@ -1,6 +1,6 @@
-"""What commands do. `enable`: from a site's URL to a dictionary in force. `renew`: the next one, if
-it is better than that in force, or that is old, or has what is not on the site any more. `status`:
-which sites have one, and what it saves. `disable`: takes away what `enable` has made."""
+"""The commands. `enable`: from a site's URL to a dictionary in force. `renew`: makes the next one
+if it is better, or if the one in force is old or has text that is gone from the site. `status`: the
+sites with a dictionary, and its savings. `disable`: removes the results of `enable`."""
 
 import dataclasses
 import os
@@ -12,12 +12,12 @@ from dictionarykit import (change, check, exchange, httpd, making, report, sourc
                            unprivileged, visit)
 from dictionarykit.exchange import Failed
 
-GAIN_LEAST = 0.05  # of what the pages of a reader take with brotli 5, all counted
-RENEWAL_LEAST = 0.03  # of what the previous dictionary sends
+GAIN_LEAST = 0.05  # of a reader's bytes with brotli 5, all counted
+RENEWAL_LEAST = 0.03  # of the bytes with the previous dictionary
 LIFETIME = 30 * 24 * 3600  # seconds for which browsers keep a dictionary
 EXPIRING = LIFETIME - 7 * 24 * 3600  # the age at which it would not last until the next renewal
 
-SHOWN = "sites"  # the file in httpd's store whose lines the status page has
+SHOWN = "sites"  # the file in httpd's store whose lines the status page shows
 HINT = (". Where a cookie that every visitor gets changes nothing of a page, name it with "
         "--accept-cookie; where pages without cookies are for everyone, though they are called "
         "private or no-store, use --accept-private")
@@ -26,7 +26,7 @@ HIDDEN = (". httpd answers strangers with 401 or 403, though this machine may se
 
 
 def sites(args, known):
-    """Those that a command is for; Failed where there is none."""
+    """The sites of a command; raises Failed if there is none."""
     found = [site for site in known.sites
              if not args.site or exchange.origin(site.url) == exchange.origin(args.site)]
     if not found:
@@ -44,8 +44,8 @@ def renewal(site):
 
 
 def show(place):
-    """On httpd's status page. The store is httpd's user's, so it is written to as that user: root
-    could be led elsewhere by a link."""
+    """Shows the sites on httpd's status page. The store belongs to httpd's user, so that user
+    writes to it: a link could redirect root."""
     def put(path, lines):
         if lines:
             state.replace(path, "".join(lines).encode(errors="replace"))
@@ -63,7 +63,7 @@ def show(place):
 
 
 def order_of(site, options, reach, before=()):
-    """What to fetch; files are opened here, where privileges are."""
+    """The order for the visit; files are opened here, with privileges."""
     urls = []
     if options.pages:
         with open(options.pages, encoding="utf-8") as file:
@@ -90,7 +90,7 @@ def fetch(order):
 
 
 def train(order, pages, previous=None):
-    """As making.make_best(), with typed figures."""
+    """making.make_best() with typed figures."""
     made = unprivileged.call(making.make_best, order, pages, previous)
     for name in ("figures", "previous"):
         made[name] = made[name] and state.Figures(*made[name])
@@ -98,7 +98,7 @@ def train(order, pages, previous=None):
 
 
 def reach_of(server, url, options):
-    """How the site is reached; through no proxy in front, which then does the site's TLS."""
+    """How the site is reached: not through a proxy in front that terminates the site's TLS."""
     try:
         context = ssl.create_default_context(cafile=options.cafile or None)
     except (OSError, ssl.SSLError) as problem:
@@ -136,7 +136,7 @@ def check_gain(figures, options):
 
 
 def put(place, known, site, made, reach):
-    """The new dictionary of `site` is in force, and checked; what was seen."""
+    """Puts the new dictionary of `site` in force and checks it; returns the check's result."""
     site = dataclasses.replace(
         site, dictionary=state.name_of(made["content"]), made=int(time.time()),
         figures=made["figures"], pages=made["urls"], versioned=made["versioned"])
@@ -148,7 +148,7 @@ def put(place, known, site, made, reach):
 
 
 def with_store(known, server, wanted):
-    """The state, with the store that the configuration has to set. httpd writes to it."""
+    """The state with the store that the configuration must set. httpd writes to it."""
     own = server.store()
     store = own or wanted
     is_there = os.path.isdir(store)
@@ -161,7 +161,7 @@ def with_store(known, server, wanted):
 
 
 def enable(args, place):
-    """What was seen of the site."""
+    """Returns the check's result."""
     def confirm(pages):
         print(report.pages(pages) + "\n\nWhat is in these pages becomes public; they were fetched "
               "without cookies, as by a stranger,\nand what differed between two visits is left "
@@ -212,7 +212,7 @@ def run(args):
 
 
 def reason_for(made, age, now=False):
-    """Why the new one replaces the previous one; None: it does not."""
+    """The reason to replace the previous dictionary by the new one; None: keep it."""
     if not made["previous"]:
         return "the previous one was gone"
     if made["is_gone"]:
@@ -220,13 +220,13 @@ def reason_for(made, age, now=False):
     gain = 1 - made["figures"].page_with / made["previous"].page_with
     if gain >= RENEWAL_LEAST:
         return f"pages take {100 * gain:.1f} % less than with the previous one"
-    if not 0 <= age < EXPIRING:  # of the future, too, where a clock was wrong
+    if not 0 <= age < EXPIRING:  # also from the future, after a wrong clock
         return "the previous one was about to expire"
     return "as was asked for" if now else None
 
 
 def next_one(args, place, site):
-    """What came of it."""
+    """Returns the result as text."""
     known, spread = place.read(), site.options.spread
     if not place.server.is_switched():
         raise Failed("httpd does not read the configuration of elastic-dictionary any more: run "
@@ -244,7 +244,7 @@ def next_one(args, place, site):
                      "not worth it, and the site has none now")
     if not previous:
         raise Failed("the previous one was gone, and a new one is not worth it")
-    # What is said of the one in force is of today's pages.
+    # The figures shown for the one in force are those of today's pages.
     state.write(place.file, known.put(dataclasses.replace(site, figures=previous)))
     gain = report.gain(previous, spread)
     if gain < GAIN_LEAST:
@@ -266,7 +266,7 @@ def renew(args):
         except (Failed, OSError) as problem:
             code, failed, said = 1, True, f"failed: {problem}"
         sys.stdout.flush()
-        # What has failed goes to who gets cron's mail.
+        # Failures go to the recipient of cron's mail.
         print(f"{site.url}: {said}", file=sys.stderr if failed else sys.stdout, flush=True)
         known = place.read()
         now = known.find(site.url)

@@ -1,5 +1,5 @@
-"""URLs; one request and its response, over in a bounded time, of a bounded size, whatever is sent;
-and what the response says of itself: whether a public dictionary may have it, or why not."""
+"""URLs; one request and its response, bounded in time and size whatever the server sends; and
+whether a public dictionary may contain the response, by its own fields."""
 
 import contextlib
 import email.utils
@@ -17,8 +17,8 @@ import urllib.parse
 EXCHANGE = 20  # seconds
 HEAD_MOST = 256 << 10  # bytes of header, interim responses, chunk heads and trailers
 INTERIM_MOST = 20  # responses
-PAGE_MOST = 1 << 20  # bytes; larger pages are rare, and have their own way to be fast
-BODY_MOST = 64 << 20  # bytes, of what comes compressed, too
+PAGE_MOST = 1 << 20  # bytes; larger pages are rare, and have other ways to be fast
+BODY_MOST = 64 << 20  # bytes, also of compressed bodies
 REDIRECTS = (301, 302, 303, 307, 308)
 EPOCH = "Thu, 01 Jan 1970 00:00:00 GMT"
 TYPES = ("text/html", "application/xhtml+xml")
@@ -30,22 +30,22 @@ LINK_REL = re.compile(r';\s*rel\s*=\s*"?([^";,]*)', re.I)
 
 
 class Failed(Exception):
-    """The command ends with the exit status 1; the text says why, and what to do."""
+    """The command ends with the exit status 1; the text tells why, and what to do."""
 
 
 class Refused(Failed):
-    """Why one URL is of no use."""
+    """The reason to skip one URL."""
 
 
 def origin(url):
-    """(scheme, host, port); Refused where it is no URL of http or https, or names a user."""
+    """(scheme, host, port); raises Refused unless it is a URL of http or https without a user."""
     if not url.isprintable():
         raise Refused("a URL has no control characters")
     try:
         parts = urllib.parse.urlsplit(url)
         port, host = parts.port, (parts.hostname or "")
         host = host and host.encode("idna").decode()
-    except ValueError as problem:  # UnicodeError is one
+    except ValueError as problem:  # includes UnicodeError
         raise Refused(f"{url}: {problem}") from None
     if parts.scheme not in ORIGIN_PORTS or not HOST.match(host):
         raise Refused(f"{url}: an http or https URL is needed")
@@ -55,7 +55,7 @@ def origin(url):
 
 
 def host_field(url):
-    """The host of a URL, with its port if that is not the scheme's."""
+    """The host of a URL, with its port unless that is the scheme's."""
     scheme, host, port = origin(url)
     name = f"[{host}]" if ":" in host else host
     return name if port == ORIGIN_PORTS[scheme] else f"{name}:{port}"
@@ -68,7 +68,7 @@ def target_of(url):
 
 
 def directives(fields):
-    """The names in Cache-Control. A comma within quotes only adds names that mean nothing."""
+    """The names in Cache-Control. A comma within quotes only adds meaningless names."""
     return {part.partition("=")[0].strip().lower() for field in fields for part in field.split(",")}
 
 
@@ -101,7 +101,7 @@ class Response(typing.NamedTuple):
         return found
 
     def lifetime(self):
-        """For how many seconds from now a browser may keep it; None: nothing says so."""
+        """The seconds from now for which a browser may keep it; None: not stated."""
         control = self.values("cache-control")
         if directives(control) & {"no-store", "no-cache"}:
             return 0
@@ -120,8 +120,8 @@ class Response(typing.NamedTuple):
         return max(int(until - sent) - since, 0)
 
     def header_refusal(self, options=None):
-        """Why a response, a redirect for instance, is for one visitor only; None: nothing says so.
-        `options`: state.Options, of what the operator accepts."""
+        """The reason why a response, for instance a redirect, is for one visitor only; None: there
+        is none. `options`: state.Options, with the operator's exceptions."""
         cookies = [field.partition("=")[0].strip() for field in self.values("set-cookie")]
         others = [name for name in cookies if not options or name not in options.accept_cookie]
         if others:
@@ -131,7 +131,7 @@ class Response(typing.NamedTuple):
         return f"is {found[0]}" if found and not (options and options.accept_private) else None
 
     def refusal(self, options):
-        """Why a page is refused; None: it is not."""
+        """The reason to refuse a page; None: accept it."""
         reason = self.header_refusal(options)
         if self.status != 200 or reason:
             return reason if self.status == 200 else f"has the status {self.status}"
@@ -145,12 +145,12 @@ class Response(typing.NamedTuple):
 class Reach(typing.NamedTuple):
     """How a site is reached."""
 
-    addresses: tuple = ()  # tried in this order; none: what the name leads to
-    context: object = None  # of TLS
+    addresses: tuple = ()  # tried in this order; none: those of the name
+    context: object = None  # for TLS
     port: int = 0  # instead of the site's own
     scheme: str = ""  # likewise
-    fields: dict = {}  # that each request has
-    proof: tuple = ()  # the field, (name, value), that each response has to have
+    fields: dict = {}  # added to each request
+    proof: tuple = ()  # the field, (name, value), that each response must have
 
 
 def talk(sock, url, fields, most, until):
@@ -171,7 +171,7 @@ def talk(sock, url, fields, most, until):
         if len(whole) > most + HEAD_MOST:
             raise Refused("is too large")
     received = types.SimpleNamespace(makefile=lambda _, file=io.BytesIO(whole): file)
-    answers = []  # which would close what was received
+    answers = []  # kept, because a collected response would close `received`
     while len(answers) <= INTERIM_MOST and (not answers or 100 < answers[-1].status < 200):
         answers.append(http.client.HTTPResponse(received))
         answers[-1].begin()
@@ -182,7 +182,7 @@ def talk(sock, url, fields, most, until):
 
 
 def get(url, reach, fields, most, seconds=EXCHANGE):
-    """The response; Refused where there is none in this time, or its body has more bytes."""
+    """The response; raises Refused if there is none in this time, or its body is larger."""
     until, (scheme, host, port) = time.monotonic() + min(seconds, EXCHANGE), origin(url)
     *others, last = reach.addresses or (host,)
     try:
@@ -215,7 +215,7 @@ def get(url, reach, fields, most, seconds=EXCHANGE):
 
 
 def redirect_of(url, answer):
-    """Where a response leads to, of the same host; None: it leads nowhere. Refused: elsewhere."""
+    """The target of a redirect on the same host; None: no redirect. Refused: another host."""
     places = answer.values("location")
     if answer.status not in REDIRECTS or not places:
         return None

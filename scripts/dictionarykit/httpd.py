@@ -1,5 +1,5 @@
-"""The httpd of this machine: where its configuration is, what it says of itself, its reload, and a
-visitor whom it takes for a stranger."""
+"""The httpd of this machine: its configuration's folder, its dump of settings, its reload, and a
+visitor whom it treats as a stranger."""
 
 import contextlib
 import fcntl
@@ -19,14 +19,14 @@ from dictionarykit.exchange import Failed
 CONF = "elastic-dictionary"  # the name of the configuration, without .conf
 PROGRAMS = ("apache2ctl", "apachectl", "httpd")
 FOLDERS = ("/etc/apache2", "/etc/httpd")
-SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"  # where a shell of sudo may not look
+SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"  # sudo's shell may not search these
 TIMEOUT = 60
 LOOPBACK = ("127.0.0.1", "::1")
 NAMES = ("ServerName", "ServerAlias", "ServerAliasPattern")
 EVERYWHERE = ("*", "_default_", "0.0.0.0", "[::]", "::")
 
 VISITOR, FIELD = "elastic.visitor", "Elastic-Visitor"  # src/httpd/request/request.h
-FRESH = 300  # seconds after which the file is touched; httpd takes it for 900
+FRESH = 300  # seconds after which the file is touched; httpd accepts it for 900
 
 
 def path_of(program):
@@ -59,11 +59,12 @@ class Httpd:
         return self.path("conf-available" if self.is_debian else "conf.d")
 
     def is_switched(self):
-        """Whether httpd reads that file: Debian's has a link to it, and a conf.d is read whole."""
+        """True if httpd reads that file: Debian's needs a link to it, and a conf.d is read
+        whole."""
         return os.path.exists(self.path("conf-enabled" if self.is_debian else "conf.d"))
 
     def run(self, *words):
-        """What was said; Failed where it did not go well."""
+        """Returns the output; raises Failed if it does not succeed."""
         try:
             return subprocess.run(words, env={**os.environ, "APACHE_CONFDIR": self.folder},
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -77,13 +78,13 @@ class Httpd:
         self.run(*self.command, "-t")
 
     def reload(self):
-        """Gracefully. Where none runs, this would start one."""
+        """Reloads gracefully. If no httpd runs, this would start one."""
         if not self.is_running():
             raise Failed("httpd does not run")
         self.run(*self.command, "-k", "graceful")
 
     def switch(self, on):
-        """Has Debian's httpd read the file, or not any more."""
+        """Makes Debian's httpd read the file, or stop reading it."""
         link = self.path("conf-enabled")
         if not self.is_debian:
             return
@@ -109,7 +110,7 @@ class Httpd:
         return True
 
     def dump(self):
-        """[{key: values}]: what is in force, of the server and of each virtual host."""
+        """[{key: values}]: the settings in force, of the server and of each virtual host."""
         found = [{}]
         for line in self.run(*self.command, "-t", "-D", "DUMP_ELASTIC").splitlines():
             key, _, value = line.partition(":")
@@ -121,26 +122,26 @@ class Httpd:
         return found
 
     def user(self):
-        """The id of the user whom its children run as."""
+        """The id of its children's user."""
         return int(self.dump()[0]["User"][0].split()[-2])
 
     def store(self):
-        """The folder of ElasticDictionaryStore; "": there is none."""
+        """The folder of ElasticDictionaryStore; "": none."""
         return self.dump()[0]["ElasticDictionaryStore"][0].partition("\t")[0]
 
     def run_folder(self):
         return self.dump()[0]["RunDirectory"][0]
 
     def serves(self, path):
-        """Whether it serves a file by ElasticDictionaryFile."""
+        """True if it serves a file by ElasticDictionaryFile."""
         files = [line.split("\t") for host in self.dump()
                  for line in host.get("ElasticDictionaryFile", ())]
         return any(line[0] == path and line[1] for line in files)
 
     def addresses(self, url):
-        """At which the virtual host that visitors of the site get responds to this machine. For an
-        address of their own httpd takes virtual hosts of that address alone, whatever their names.
-        Failed where several may be meant: one of them may be for insiders."""
+        """The addresses of the site visitors' virtual host for requests from this machine. For an
+        address with its own virtual hosts, httpd only considers these, whatever their names. Raises
+        Failed if several are possible, because one may be for insiders."""
         _, host, port = exchange.origin(url)
         places = {}  # {address, or "" for all others: virtual hosts}
         for one in self.dump():
@@ -167,9 +168,9 @@ class Httpd:
 
 @contextlib.contextmanager
 def stranger(server, reach):
-    """How the site is reached by a visitor whom httpd takes for one from elsewhere, so that access
-    rules, rewrites and applications show what strangers see. The token counts while this process
-    lives, and has the file locked."""
+    """A way to reach the site as a visitor from elsewhere, so that access rules, rewrites and
+    applications show the strangers' view. The token is valid while this process lives, with the
+    file locked."""
     def sha256(text):
         return hashlib.sha256(text.encode()).hexdigest()
 

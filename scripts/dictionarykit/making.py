@@ -1,5 +1,5 @@
-"""Pages -> dictionaries to try, what a reader gets with each on pages held back, and the best. This
-is done without privileges."""
+"""Makes dictionaries from pages, judges them by pages held back, and picks the best. Runs without
+privileges."""
 
 import collections
 import hashlib
@@ -11,26 +11,25 @@ from dictionarykit import exchange, report, sources, visit
 from dictionarykit.exchange import Failed
 from precompresskit import encoders
 
-CUT = b"\x01"  # as training leaves pieces without
+CUT = b"\x01"  # separates pieces that stand together on no page
 KB = 1024
 TRAINED_SIZES = tuple(part * KB << bits for bits in range(1, 12) for part in (2, 3))  # 4 KB, 6 ...
-# A dictionary that is trained of less than this times its size is mostly a copy of its pages.
+# A trained dictionary from less than this times its size is mostly a copy of its pages.
 TRAINING_LEAST = 3
 SEARCH_LEVEL = 3  # takes half as long, and finds the same pages
 
-# What a response with brotli has in its header beside what it has without: Content-Encoding. One
-# with a dictionary has more in Vary.
+# A response with brotli has Content-Encoding in addition. One with a dictionary has more in Vary.
 HEAD_CODED = len("Content-Encoding: br\r\n")
 HEAD_DIFFERENCE = len("Content-Encoding: dcz\r\n, Available-Dictionary, Sec-Fetch-Site")
 
 
 class Candidate(typing.NamedTuple):
-    """A dictionary, and what it makes of the pages held back."""
+    """A dictionary, and the sizes of the pages held back with it."""
 
     name: str
     content: bytes
-    urls: tuple = ()  # of the pages that it is made of
-    transfer: int = 0  # bytes in which it goes out
+    urls: tuple = ()  # of the pages from which it is made
+    transfer: int = 0  # bytes when it is sent
     sizes: tuple = ()  # bytes of each page, by dcz
 
     @property
@@ -39,24 +38,25 @@ class Candidate(typing.NamedTuple):
         return sum(self.sizes) / len(self.sizes)
 
 
-Parts = collections.namedtuple("Parts", ("held",  # for the judgement: no dictionary has seen them
-                                         "probes",  # tell which of the choices are typical
+Parts = collections.namedtuple("Parts", ("held",  # for the judgement: not in any dictionary
+                                         "probes",  # find typical pages among the choices
                                          "choices"))
 
 
 def split(pages):
-    """By the URL's hash, so that neighbours come apart, and a page stays where it was next time."""
+    """Splits by the URLs' hashes, so that similar pages are separated, and a page stays in its part
+    next time."""
     ordered = sorted(pages, key=lambda page: hashlib.sha256(page.url.encode()).digest())
     return Parts(ordered[0::4], ordered[1::4],
                  [page for at, page in enumerate(ordered) if at % 4 > 1])
 
 
 def join(choices, probes, nbytes_most):
-    """Dictionaries of one page, of two, four and so on, each with the pages of the one before.
+    """Dictionaries of one page, of two, four and so on, each with the pages of the previous one.
 
-    The next page is the one that makes most of the difference for the probes. It goes in front:
-    what is nearer to the end is found with fewer bytes, and the most typical page is the first.
-    What a page saves is taken to become less as others join, so that most need not be tried again.
+    The next page is the one that helps most with the probes. It goes in front: matches near the end
+    take fewer bytes, and the most typical page is the first. A page is assumed to save less as
+    others join, so that most need not be tried again.
     """
     content, urls, left = b"", (), sum(len(page.body) for page in probes)
     hopes = {page: math.inf for page in choices if len(page.body) <= nbytes_most}
@@ -80,7 +80,7 @@ def join(choices, probes, nbytes_most):
 
 
 def train(pages, nbytes_most):
-    """Trained ones of several sizes."""
+    """Trained dictionaries of several sizes."""
     bodies, urls = [page.body for page in pages], tuple(page.url for page in pages)
     total = sum(map(len, bodies))
     for size in TRAINED_SIZES:
@@ -92,8 +92,8 @@ def train(pages, nbytes_most):
 
 
 def make(parts, nbytes_most):
-    """All of them, and trained ones before the most typical page: it has the text that pages have
-    in common in its order, they what only some pages have."""
+    """All of them, and trained ones before the most typical page: that has the common text in its
+    order, the trained ones have text of some pages only."""
     joined = list(join(parts.choices, parts.probes, nbytes_most))
     trained = list(train(parts.choices + parts.probes, nbytes_most))
     yield from joined
@@ -105,12 +105,12 @@ def make(parts, nbytes_most):
 
 
 def sent(content):
-    """A dictionary as it goes out: httpd takes it from the file beside it."""
+    """A dictionary in its transfer encoding, which httpd takes from the file beside it."""
     return dictionaries.brotli(content, 11, encoders.brotli_window(len(content)))
 
 
 def judge(candidate, pages):
-    """With the heads of responses."""
+    """Includes the responses' headers."""
     content = candidate.content
     with dictionaries.Dcz(content) as dictionary:
         sizes = [page.head + HEAD_DIFFERENCE + dictionary.size(page.whole) for page in pages]
@@ -124,13 +124,13 @@ def baseline(pages):
 
 
 def best(judged, without, pages):
-    """The one with which so many pages of a reader take the fewest bytes; None: there is none."""
+    """The candidate with the fewest bytes for a reader of this many pages; None: none is better."""
     return min(judged, default=None, key=lambda one: report.reader(
         without.page, one.page, one.transfer, pages))
 
 
 class Text:
-    """What is on pages, by their tokens: whole ones, or in the midst of one."""
+    """The text of pages, by tokens: whole ones, or inside of one."""
 
     def __init__(self, pages):
         self.known = {token for page in pages for token in visit.tokens(page.body)}
@@ -140,11 +140,11 @@ class Text:
         return piece in self.known or piece in self.whole
 
     def cut(self, content):
-        """With CUT between what stands together on no page."""
+        """Inserts CUT between parts that no page has together."""
         made = []
         for token in visit.tokens(content):
             while not self.has(token):
-                size, most = 1, len(token)  # of a beginning that is there, and that is not
+                size, most = 1, len(token)  # the longest present beginning, the shortest absent one
                 while most - size > 1:
                     middle = (size + most) // 2
                     size, most = (middle, most) if self.has(token[:middle]) else (size, middle)
@@ -154,14 +154,14 @@ class Text:
         return b"".join(made)
 
     def lacks(self, content):
-        """Whether a dictionary, cut before, has a piece that is on none of the pages."""
+        """True if a dictionary, cut before, has a piece that is on none of the pages."""
         return not all(self.has(token) for part in content.split(CUT)
                        for token in visit.tokens(part))
 
 
 def make_best(order, pages, previous=None):
-    """The best one, with the values of state.Figures, and what of it stays with the pages;
-    `previous` is the dictionary in force."""
+    """The best dictionary, with the values of state.Figures, and the parts that stay with the
+    pages; `previous` is the dictionary in force."""
     def figures_of(one):
         return [without.page, one.page, one.transfer, len(one.content)]
 

@@ -1,4 +1,4 @@
-"""What a reader gets, the tables of it, and what of the network may be shown."""
+"""The bytes that a reader gets, their tables, and the escaping of text from the network."""
 
 import re
 
@@ -8,13 +8,13 @@ LINES_MOST = 40  # pages that a table lists
 
 
 def plain(text):
-    """A line for a terminal, without what would control it: such characters are escaped."""
+    """A line for a terminal, with control characters escaped."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode()
                    for one in text)
 
 
 class Screen:
-    """A stream to a terminal: whatever is printed, only line ends and tabs control it."""
+    """A stream to a terminal: in everything printed, only line ends and tabs control it."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -27,25 +27,25 @@ class Screen:
 
 
 def reader(page, page_with, transfer, pages):
-    """Bytes of so many pages that one reader gets, the dictionary's own counted: the first one
-    names it, and is as it was."""
+    """Bytes of `pages` pages for one reader, including the dictionary: the first page names it, and
+    is unchanged."""
     return page + (pages - 1) * page_with + transfer
 
 
 def gain(figures, pages):
-    """The part of these bytes that the dictionary saves; less than 0: they become more."""
+    """The share of these bytes that the dictionary saves; below 0 if there are more."""
     return 1 - reader(figures.page, figures.page_with, figures.transfer, pages) / (
         pages * figures.page)
 
 
 def pays_from(page, page_with, transfer):
-    """The page of a reader from which on it has saved bytes; None: it never does."""
+    """The page from which on a reader has saved bytes; None: never."""
     each = page - page_with
     return None if each <= 0 else int(transfer / each) + 2
 
 
 def table(rows):
-    """Lines of text: the first column to the left, the others to the right."""
+    """Lines of text: the first column aligned left, the others right."""
     texts = [[cell if isinstance(cell, str) else f"{cell:,.0f}" for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts)]
     return "\n".join("  ".join(
@@ -55,14 +55,15 @@ def table(rows):
 
 
 def refusals(refused):
-    """Of pairs (URL, reason)."""
+    """Lines for pairs (URL, reason)."""
     lines = [plain(f"not used: {url}: {reason}") for url, reason in refused]
     more = len(lines) - LINES_MOST
     return "\n".join(lines[:LINES_MOST] + ([f"... and {more} more"] if more > 0 else []))
 
 
 def candidates(judged, without, old=None):
-    """What each dictionary takes and saves, unless another one saves as much with fewer bytes."""
+    """The bytes and savings of each dictionary, unless another one saves as much with fewer
+    bytes."""
     rows = [["dictionary", "bytes", "to send", "a page", "of br 5", "pays from page"]]
     ordered = sorted(judged, key=lambda one: (one.transfer, one.page))
     shown = [one for at, one in enumerate(ordered)
@@ -75,7 +76,7 @@ def candidates(judged, without, old=None):
 
 
 def pages(taken):
-    """Those of which a dictionary is made, and how much of each is left out."""
+    """The pages of a dictionary, and how much of each is left out."""
     rows = [["page", "bytes", "left out"]]
     for page in taken:
         path = plain(exchange.target_of(page.url))
@@ -85,12 +86,12 @@ def pages(taken):
 
 
 def change(share):
-    """Of a part that is saved."""
+    """For a share that is saved."""
     return f"{abs(100 * share):.1f} % {'less' if share >= 0 else 'more'}"
 
 
 def verdict(figures, count):
-    """What a reader of so many pages gets; figures as state.Figures."""
+    """The result for a reader of `count` pages; figures as state.Figures."""
     each = figures.page, figures.page_with, figures.transfer
     since = pays_from(*each)
     return (f"A reader of {count} pages gets {reader(*each, count):,.0f} bytes with the "

@@ -1,5 +1,5 @@
-"""Which URLs to visit: of a file, a sitemap, a page's markup, as robots.txt allows (RFC 9309); and
-scripts and styles with a version in theirs: each release is the dictionary of the next."""
+"""The URLs to visit: from a file, a sitemap or a page's markup, as robots.txt allows (RFC 9309);
+and versioned scripts and styles, each release of which is the dictionary of the next."""
 
 import contextlib
 import html.parser
@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 from dictionarykit import exchange
 from dictionarykit.exchange import Refused
 
-# Sitemaps hold 50,000 URLs at most (sitemaps.org), and an index as many sitemaps.
+# Sitemaps have at most 50,000 URLs (sitemaps.org), and an index as many sitemaps.
 SITEMAP_MOST = 50 << 20  # bytes, uncompressed
 URLS_MOST = 50_000
-SITEMAPS_MOST = 20  # that an index leads to
+SITEMAPS_MOST = 20  # of an index
 DEPTH_MOST = 8  # of elements
 
-# Applications that have no other URLs: MediaWiki, WordPress, DokuWiki. Links of theirs that do
-# something have further arguments.
+# Applications whose URLs have a query: MediaWiki, WordPress, DokuWiki. Their links to actions have
+# further arguments.
 PAGE_QUERIES = ("id", "p", "page", "page_id", "title")
 NO_PAGE = re.compile(r"\.(?!html?$|php\d?$|aspx?$|jsp$|xhtml$|cgi$)[a-z][a-z0-9]{1,4}$",
                      re.IGNORECASE)
@@ -28,7 +28,7 @@ NO_PAGE = re.compile(r"\.(?!html?$|php\d?$|aspx?$|jsp$|xhtml$|cgi$)[a-z][a-z0-9]
 ROBOTS_MOST = 500 << 10  # §2.5
 REDIRECTS_MOST = 5  # §2.3.1.2
 DELAY = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,3})?\Z")
-DELAY_MOST = 60  # seconds; who wants more of them wants no visitor
+DELAY_MOST = 60  # seconds; a larger value means that no visitor is wanted
 UNRESERVED = re.compile(r"[A-Za-z0-9._~-]\Z")
 
 DESTINATIONS = {"js": "script", "mjs": "script", "css": "style"}
@@ -36,34 +36,34 @@ TYPES = {"script": ("text/javascript", "application/javascript", "application/x-
          "style": ("text/css",)}
 
 NAME = re.compile(r"(?P<stem>.+?)(?P<end>(?:\.(?:min|chunk|bundle|prod))*\.(?P<kind>js|mjs|css))\Z")
-# What a version looks like at a stem's end: numbers with dots; hexadecimal digits, as webpack and
-# hugo have them; eight characters of vite, which are no words.
+# Versions at a stem's end: numbers with dots; hexadecimal digits, as of webpack and hugo; eight
+# characters of vite that are no words.
 NUMBERS = re.compile(r"(?P<before>.*?[A-Za-z].*?[-._]v?)(?P<version>\d+(?:\.\d+)+)\Z")
 DIGITS = re.compile(r"(?P<before>.*[A-Za-z0-9].*[-._])(?P<version>[0-9a-f]{6,64})\Z")
 MIXED = re.compile(r"(?P<before>.*[A-Za-z].*[-.])(?P<version>[A-Za-z0-9_-]{8})\Z")
 WORDS = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+|[-_][a-z]+)*\Z")
-NAME_MOST = 200  # characters, which bounds the time of these expressions
+NAME_MOST = 200  # characters; this bounds the time of these expressions
 
 QUERY = re.compile(r"(?P<name>v|ver|version|rev|h|hash|digest)=[\w.~-]+\Z", re.ASCII)
-# Of a path with %XX the configuration has another form than the URL.
+# The configuration would have to spell a path with %XX differently from the URL.
 PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_@~,=-][A-Za-z0-9._@~,=-]*)+\Z")
 
-FILES_MOST = 40  # that are looked at; pages of a site load the same ones
+FILES_MOST = 40  # to examine; pages of a site load the same files
 
 
 def unique(urls):
-    """Each once, without fragments, in the order given."""
+    """Each URL once, without fragments, in the given order."""
     return list(dict.fromkeys(url.partition("#")[0] for url in urls))
 
 
 def of_lines(text):
-    """One URL a line; empty lines and those that begin with # are passed over."""
+    """One URL a line, without empty lines and those that begin with #."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def spread(urls, count):
-    """As many of them, evenly spaced: pages of one kind often stand together."""
+    """`count` of them, evenly spaced, because similar pages are often adjacent."""
     if len(urls) <= count:
         return urls
     return [urls[number * len(urls) // count] for number in range(count)]
@@ -78,7 +78,7 @@ class Sitemap:
         with contextlib.suppress(ElementTree.ParseError, zlib.error, ValueError, LookupError):
             if body.startswith(b"\x1f\x8b"):
                 body = zlib.decompressobj(31).decompress(body, SITEMAP_MOST)
-            if b"<!DOCTYPE" in body:  # whose entities may grow without bounds
+            if b"<!DOCTYPE" in body:  # its entities may grow without bounds
                 return
             for event, element in ElementTree.iterparse(io.BytesIO(body), ("start", "end")):
                 if event == "start":
@@ -91,11 +91,11 @@ class Sitemap:
                 kind, name = (one.tag.rpartition("}")[2] for one in (parent, element))
                 if name == "loc" and kind in kinds:
                     kinds[kind].append((element.text or "").strip())
-                parent.clear()  # what was read needs no memory
+                parent.clear()  # free the memory of parsed elements
 
 
 def collect_sitemap(url, fetch):
-    """All pages of a sitemap, or of those that an index names and that are there. `fetch` gets the
+    """All pages of a sitemap, or of the available ones that an index names. `fetch` returns the
     body of a URL."""
     first = Sitemap(fetch(url))
     pages = first.pages
@@ -108,7 +108,7 @@ def collect_sitemap(url, fetch):
 
 
 def is_page(url):
-    """Whether the URL of a link may be a page's, and asks for nothing else."""
+    """True if a link's URL may be a page, and causes no action."""
     parts = urllib.parse.urlsplit(url)
     name, equals, _ = parts.query.partition("=")
     is_query = not parts.query or (equals and "&" not in parts.query and name in PAGE_QUERIES)
@@ -116,15 +116,15 @@ def is_page(url):
 
 
 class Markup(html.parser.HTMLParser):
-    """What of a page's markup matters: URLs of links, of what it loads, and of dictionaries,
-    without fragments, in their order. The parser is not closed: what never ends, it would read once
-    more for each tag that begins in it."""
+    """The relevant URLs of a page's markup: links, loaded files, and dictionaries, without
+    fragments, in their order. The parser is not closed, because it would read an unfinished tag
+    again for each tag that begins in it."""
 
     def __init__(self, url, body):
         super().__init__()
         self.base, self.has_base = url, False
         self.links, self.loaded, self.dictionaries = [], [], []
-        with contextlib.suppress(AssertionError, ValueError):  # what it read before counts
+        with contextlib.suppress(AssertionError, ValueError):  # the part read before counts
             self.feed(body.decode("utf-8", "replace"))
 
     def add(self, found, target):
@@ -153,7 +153,7 @@ class Markup(html.parser.HTMLParser):
 
 
 def normal(text):
-    """With what may go either way, as itself or as %XX, in one form (§2.2.2)."""
+    """Unifies characters that may appear as themselves or as %XX (§2.2.2)."""
     def one(found):
         character = chr(int(found[1], 16))
         return character if UNRESERVED.match(character) else found[0].upper()
@@ -163,8 +163,8 @@ def normal(text):
 
 
 def matches(pattern, path):
-    """Whether the path begins with the pattern, of which * is any text, and a $ ends it. In a time
-    that grows with both lengths only."""
+    """True if the path begins with the pattern; in it, * is any text, and $ marks the end. The time
+    only grows with both lengths."""
     is_whole = pattern.endswith("$")
     first, *others = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
@@ -182,12 +182,12 @@ def matches(pattern, path):
 
 
 class Robots(typing.NamedTuple):
-    rules: list  # of (pattern, whether it allows)
+    rules: list  # of (pattern, allowed)
     delay: float = 0  # seconds between two requests
     sitemaps: list = []
 
     def allow(self, url):
-        """The longest pattern decides; of equals the one that allows (§2.2.2)."""
+        """The longest pattern decides; among equals, the one that allows (§2.2.2)."""
         path = normal(exchange.target_of(url))
         found = [(len(pattern), allows) for pattern, allows in self.rules if matches(pattern, path)]
         return max(found, default=(0, True))[1]
@@ -197,7 +197,7 @@ EVERYTHING = Robots([])
 
 
 def parse_robots(text, agent):
-    """Of all groups for the agent, or else of those for *."""
+    """The rules of all groups for the agent, or else of those for *."""
     groups, delays, sitemaps = {}, {}, []
     names, is_head = set(), False
     for line in text[:ROBOTS_MOST].splitlines():
@@ -223,7 +223,7 @@ def parse_robots(text, agent):
 
 
 class Rule(typing.NamedTuple):
-    """Of a versioned file."""
+    """The rule of a versioned file."""
 
     location: str  # regular expression of the paths
     match: str
@@ -231,7 +231,7 @@ class Rule(typing.NamedTuple):
 
 
 def rule_of(url):
-    """The rule for a URL of a script or a style; None where no version is in it."""
+    """The rule for the URL of a script or style; None if it has no version."""
     parts = urllib.parse.urlsplit(url)
     folder, slash, name = parts.path.rpartition("/")
     found = NAME.match(name[:NAME_MOST + 1])
@@ -255,7 +255,7 @@ def rule_of(url):
 
 
 def reason_against(visitor, url, dest):
-    """Why a file is left out; "": it is not."""
+    """The reason to leave a file out; "": none."""
     try:
         answer = visitor.ask(url, exchange.PAGE_MOST)
     except Refused as problem:

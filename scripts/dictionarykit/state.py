@@ -1,5 +1,5 @@
-"""What is known of the sites that have a dictionary, as typed values; httpd's configuration, which
-is made of it alone; files that are written as a whole, and their folder."""
+"""The sites that have a dictionary, as typed values; httpd's configuration, which follows from them
+alone; files that are written atomically, and their folder."""
 
 import contextlib
 import dataclasses
@@ -22,12 +22,12 @@ FOLDER = "/var/lib/elastic-dictionary"
 FILE, LOCK = "state.json", "lock"
 WAIT_MOST = 900  # seconds for another command; the crawl of a renewal takes minutes
 NAME = re.compile(r"site-[0-9a-f]{32}\.dict\Z")
-# What would end a quoted argument of the configuration.
+# Characters that would end a quoted argument of the configuration.
 UNQUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
 
 HEAD = ("# By elastic-dictionary, which writes this file anew; `elastic-dictionary disable` "
         "removes it.")
-# With its port, so that no other origin of the host has a part in it, such as that of plain http.
+# With the port, so that no other origin of the host is included, such as plain http.
 SITE = 'ElasticDictionaryFile "{}" match="/*" match-dest="document" host="{}"'
 VERSIONED = """\
 <LocationMatch "{rule.location}">
@@ -41,7 +41,7 @@ def name_of(content):
 
 
 def read_file(path):
-    """None: it is not there."""
+    """Returns the content; None: there is no file."""
     with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
         return file.read()
     return None
@@ -52,8 +52,8 @@ def temporary_of(path):
 
 
 def replace(path, content, mode=0o644):
-    """Writes a file as a whole; what cannot be written is named."""
-    # Of one name, so that what a killed process leaves behind is overwritten by the next.
+    """Writes a file atomically; a failure names it."""
+    # A fixed name, so that the next process overwrites the remains of a killed one.
     temporary = temporary_of(path)
     try:
         remove(temporary)
@@ -76,7 +76,7 @@ def remove(path):
 
 @dataclasses.dataclass
 class Options:
-    """What `enable` was given, for the next dictionary."""
+    """The options of `enable`, kept for the next dictionary."""
 
     pages: str = ""
     sitemap: str = ""
@@ -93,11 +93,11 @@ class Options:
 
 @dataclasses.dataclass
 class Figures:
-    """Bytes, heads counted."""
+    """Bytes, including headers."""
 
     page: float  # with brotli 5
     page_with: float
-    transfer: int  # in which the dictionary goes out
+    transfer: int  # of the dictionary when it is sent
     dictionary: int
 
 
@@ -105,13 +105,13 @@ class Figures:
 class Site:
     url: str
     dictionary: str  # the file's name
-    made: int  # when, in seconds
+    made: int  # the time, in seconds
     options: Options
     figures: Figures
-    pages: list[str]  # URLs of those that it is made of
-    versioned: list[str]  # URLs of files with a version, which have a rule each
+    pages: list[str]  # URLs of the pages from which it is made
+    versioned: list[str]  # URLs of versioned files, which have a rule each
     renewed_at: int = 0
-    renewed: str = ""  # how the last renewal went
+    renewed: str = ""  # the result of the last renewal
 
     @property
     def host_port(self):
@@ -126,11 +126,11 @@ class Site:
 
 @dataclasses.dataclass
 class State:
-    """Of all sites of one httpd."""
+    """All sites of one httpd."""
 
     confdir: str
     apachectl: str
-    store: str = ""  # which the configuration sets; "": another file does
+    store: str = ""  # set by the configuration; "": another file sets it
     made_store: bool = False
     sites: list[Site] = dataclasses.field(default_factory=list)
     version: int = VERSION
@@ -144,7 +144,7 @@ class State:
                      if exchange.origin(site.url) == exchange.origin(url)), None)
 
     def put(self, site):
-        """Another one with this site, which has one place by its name."""
+        """A new state with this site, whose name identifies it."""
         others = [one for one in self.sites if one.host_port != site.host_port]
         return dataclasses.replace(self, sites=sorted(others + [site],
                                                       key=lambda one: one.host_port))
@@ -166,7 +166,7 @@ class State:
 
 
 def typed(kind, value):
-    """The value as `kind`; ValueError where it is none."""
+    """The value as `kind`; raises ValueError if it is not valid."""
     if dataclasses.is_dataclass(kind):
         fields = {field.name: field.type for field in dataclasses.fields(kind)}
         if not isinstance(value, dict) or not set(value) <= set(fields):
@@ -185,7 +185,7 @@ def typed(kind, value):
 
 
 def read(path):
-    """The state in a file; None: there is none."""
+    """The state in a file; None: there is no file."""
     try:
         with open(path, encoding="utf-8") as file:
             return typed(State, json.load(file))
@@ -196,14 +196,14 @@ def read(path):
 
 
 def write(path, state, room=0):
-    """`room`: bytes that the file has more than it needs."""
+    """`room`: extra bytes in the file."""
     text = json.dumps(dataclasses.asdict(state), indent=1, sort_keys=True)
     replace(path, text.encode() + b" " * room + b"\n", 0o600)
 
 
 def check_secure(path):
-    """Failed where others than root, or who runs this, could change what is there: root runs
-    commands that the state names, and httpd gives out what the folder has."""
+    """Raises Failed if others than root and this user could change the path: root runs commands
+    that the state names, and httpd sends the folder's files."""
     whole = pathlib.Path(os.path.realpath(path))
     for part in filter(os.path.exists, (whole, *whole.parents)):
         found = part.stat()
@@ -214,7 +214,7 @@ def check_secure(path):
 
 
 def lock(folder, seconds=WAIT_MOST):
-    """Waits until no other process changes the folder; none does before this one ends."""
+    """Waits until no other process changes the folder; none does until this one ends."""
     path, until, said = os.path.join(folder, LOCK), time.monotonic() + seconds, False
     while os.path.isdir(folder):
         try:
@@ -223,7 +223,7 @@ def lock(folder, seconds=WAIT_MOST):
             raise Failed(f"{path} cannot be written: {problem.strerror}") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Who had it may have taken away what was waited for.
+            # The previous holder may have removed the file.
             if os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(handle)):
                 return
         except BlockingIOError:

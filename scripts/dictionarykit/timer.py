@@ -1,4 +1,4 @@
-"""Weekly renewal: systemd's timer, which packages bring without turning it on, or cron."""
+"""Weekly renewal: systemd's timer, which packages install but do not enable, or cron."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ import sys
 from dictionarykit import httpd, state
 
 UNIT = "elastic-dictionary.timer"
-SYSTEMD = "/run/systemd/system"  # is there where systemd runs
+SYSTEMD = "/run/systemd/system"  # exists if systemd runs
 CRON = "/etc/cron.d"
 CRON_FILE = "elastic-dictionary"
 
@@ -20,7 +20,7 @@ NONE = "Renew it yourself once a week: elastic-dictionary renew"
 
 
 def systemctl(*words):
-    """Whether it went well."""
+    """True if it succeeded."""
     program = httpd.path_of("systemctl")
     if not program or not os.path.isdir(SYSTEMD):
         return False
@@ -30,7 +30,7 @@ def systemctl(*words):
 
 
 def turn_on(folder):
-    """What was done. Only for the folder where `renew` looks by itself."""
+    """Returns what was done. Only for the folder in which `renew` looks by itself."""
     if folder != state.FOLDER or os.geteuid() != 0:
         return f"{NONE} --out {shlex.quote(folder)}"
     if systemctl("enable", "--now"):
@@ -38,7 +38,7 @@ def turn_on(folder):
     path = os.path.join(CRON, CRON_FILE)
     if not os.path.isdir(CRON) or os.path.isdir(SYSTEMD):
         return NONE
-    # At an hour of this machine's own.
+    # The machine's name determines the hour.
     number = int.from_bytes(os.uname().nodename.encode()[-4:].rjust(4, b"\0"), "big")
     state.replace(path, CRON_LINE.format(
         minute=number % 60, hour=1 + number // 60 % 5, day=number // 300 % 7,
@@ -49,12 +49,12 @@ def turn_on(folder):
 def turn_off(folder):
     if folder == state.FOLDER and os.geteuid() == 0:
         systemctl("disable", "--now")
-        systemctl("clean", "--what=state")  # when it last fired
+        systemctl("clean", "--what=state")  # the time of its last run
         state.remove(os.path.join(CRON, CRON_FILE))
 
 
 def status():
-    """Who renews."""
+    """The program that renews."""
     if systemctl("is-enabled"):
         return f"by {UNIT}"
     path = os.path.join(CRON, CRON_FILE)

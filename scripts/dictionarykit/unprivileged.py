@@ -1,5 +1,5 @@
-"""Runs a function as a user who may do nothing, which reads what comes from the network; or as
-another one."""
+"""Runs a function as a user without rights, for reading data from the network; or as another
+user."""
 
 import base64
 import json
@@ -13,19 +13,19 @@ from dictionarykit import report
 from dictionarykit.exchange import Failed
 
 USER = "nobody"
-MEMORY = 2 << 30  # bytes of a child's addresses
+MEMORY = 2 << 30  # bytes of a child's address space
 SECONDS = 3600  # of a child's life, unless it has a limit of its own
 
 
 def packed(value):
-    """Bytes, for JSON: a pickle of such a child could run anything here."""
+    """Bytes in a form for JSON: a pickle from such a child could run anything here."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     raise TypeError(type(value).__name__)
 
 
 def answer(function, arguments, uid):
-    """What the child sends. Root is given up for good, with its groups."""
+    """The child's answer. Root is given up for good, with its groups."""
     try:
         if os.geteuid() == 0:
             user = pwd.getpwnam(USER) if uid is None else pwd.getpwuid(uid)
@@ -44,11 +44,11 @@ def answer(function, arguments, uid):
 def child(writer, function, arguments, uid, seconds):
     status = 1
     try:
-        # The kernel ends it, whatever it does then.
+        # The kernel then ends it, whatever it does.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(int(seconds) + 1)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        # Opened with privileges, which reading the codec may take.
+        # Opened with privileges, because loading the codec may need them.
         with open(writer, "w", encoding="ascii") as file:
             file.write(json.dumps(answer(function, arguments, uid), default=packed))
         sys.stdout.flush()
@@ -58,9 +58,9 @@ def child(writer, function, arguments, uid, seconds):
 
 
 def call(function, *arguments, uid=None, seconds=SECONDS):
-    """What it returns, of lists, dicts with names of our own, text, numbers and bytes; tuples come
-    as lists. Failed where it fails, or lives longer than these seconds. `uid`: the user; None:
-    USER."""
+    """The function's result, of lists, dicts with names of our own, text, numbers and bytes;
+    tuples come as lists. Raises Failed if it fails or exceeds these seconds. `uid`: the user;
+    None: USER."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     pid = os.fork()

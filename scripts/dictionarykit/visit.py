@@ -1,5 +1,5 @@
-"""Pages as a visitor without cookies gets them: one after another, slowly, from one origin, and
-each twice: what both visits have in common. This is done without privileges."""
+"""Pages as a visitor without cookies gets them: one after another, slowly, from one origin. Each is
+fetched twice, and the common part is kept. Runs without privileges."""
 
 import bisect
 import collections
@@ -12,12 +12,12 @@ import urllib.parse
 from dictionarykit import exchange, sources
 from dictionarykit.exchange import Failed, Refused
 
-PAGES_LEAST = 8  # so that two are held back, and two lead the choice of others
-REFUSED_MOST = 41  # that are named of a list which has more than are visited
-BYTES_MOST = 64 << 20  # of all pages, in the memory that there is for them
+PAGES_LEAST = 8  # two are held back, and two guide the choice of others
+REFUSED_MOST = 41  # entries of a list that has more than are visited
+BYTES_MOST = 64 << 20  # of all pages, in memory
 REDIRECTS_MOST = 3
 KNOWN_MOST = 50_000  # URLs that links lead to
-# Of a page of which more differs between two visits, the rest is no typical text either.
+# If more of a page differs between two visits, the rest is not typical either.
 COMMON_LEAST = 0.5  # of its bytes
 AGENT = "elastic-dictionary"
 FIELDS = {"User-Agent": AGENT, "Accept": "text/html, */*;q=0.5", "Accept-Encoding": "identity"}
@@ -25,25 +25,25 @@ FIELDS = {"User-Agent": AGENT, "Accept": "text/html, */*;q=0.5", "Accept-Encodin
 
 class Page(typing.NamedTuple):
     url: str
-    body: bytes  # that may be in a dictionary
-    whole: bytes = b""  # as it came
+    body: bytes  # the part that a dictionary may contain
+    whole: bytes = b""  # as received
     head: int = 0  # bytes of its header
 
 
 class Order(typing.NamedTuple):
-    """Which pages, and how they are asked for."""
+    """The pages to request, and how."""
 
     site: str
     options: object  # state.Options
     reach: exchange.Reach
-    urls: list = []  # of these alone
-    before: list = []  # pages of the dictionary in force, which are looked at first
+    urls: list = []  # only these
+    before: list = []  # pages of the dictionary in force, which come first
 
 
 class Visitor:
-    """Asks for pages of one origin (None: of any), `rate` times a second at most, for `seconds`.
+    """Requests pages of one origin (None: of any), at most `rate` times a second, for `seconds`.
 
-    `clock` and `sleep` are those of the module time unless a test has others.
+    Tests may replace `clock` and `sleep`, which are those of the module time.
     """
 
     def __init__(self, origin, rate, seconds, reach=exchange.Reach(), clock=time.monotonic,
@@ -56,7 +56,7 @@ class Visitor:
         self.robots = sources.EVERYTHING
 
     def ask(self, url, most, fields=FIELDS):
-        """The response, when the next request may go out; `most` bytes of body at most."""
+        """The response, once the next request is due; at most `most` bytes of body."""
         now = self.clock()
         start = max(now, self.next)
         if start >= self.until:
@@ -67,7 +67,7 @@ class Visitor:
         return exchange.get(url, self.reach, fields, most, self.until - self.clock())
 
     def follow(self, url, most, options=None, redirects=REDIRECTS_MOST, fields=FIELDS):
-        """(the URL to which redirects lead, its response)."""
+        """(the URL after redirects, its response)."""
         for _ in range(redirects + 1):
             if self.origin and exchange.origin(url) != self.origin:
                 raise Refused("is of another origin")
@@ -94,7 +94,7 @@ class Visitor:
         return answer.body
 
     def read_robots(self, site):
-        """RFC 9309 §2.3.1: what is not there allows everything, what cannot be had nothing."""
+        """RFC 9309 §2.3.1: a missing file allows everything, an unreachable one nothing."""
         url = urllib.parse.urljoin(site, "/robots.txt")
         try:
             answer = self.follow(url, exchange.PAGE_MOST, redirects=sources.REDIRECTS_MOST)[1]
@@ -108,7 +108,8 @@ class Visitor:
 
 
 def take(visitor, url, options, pages):
-    """The page behind a URL; Refused where it is none, or one of `pages`, {body: page}."""
+    """The page of a URL; raises Refused if there is none, or if it is one of `pages`, {body:
+    page}."""
     found, answer = visitor.follow(url, exchange.PAGE_MOST, options)
     reason = answer.refusal(options)
     if reason:
@@ -119,8 +120,8 @@ def take(visitor, url, options, pages):
 
 
 def visit(visitor, urls, options, most=None):
-    """(pages, {URL: why it was refused}). Of equal pages the first one stays. `most`: links are
-    followed, to so many pages."""
+    """(pages, {URL: why it was refused}). Of equal pages the first one stays. With `most`, follows
+    links to that many pages."""
     pages, refused, waiting, known = {}, {}, list(urls), set(urls)
     while waiting and (most is None or len(pages) < most
                        and len(known) - len(waiting) < 3 * most):
@@ -131,7 +132,7 @@ def visit(visitor, urls, options, most=None):
             refused[url] = str(problem)
             continue
         pages[page.body] = page
-        known.add(page.url)  # where a redirect has led, another link may lead as well
+        known.add(page.url)  # a link may lead to the target of a redirect, too
         for link in sources.Markup(page.url, page.body).links if most else ():
             if link not in known and len(known) < KNOWN_MOST and sources.is_page(link) \
                     and exchange.origin(link) == visitor.origin:
@@ -141,12 +142,12 @@ def visit(visitor, urls, options, most=None):
 
 
 def tokens(body):
-    """An element's tag with the text behind it is one."""
+    """Splits into tokens; an element's tag and the text after it are one."""
     return re.findall(rb"<?[^<]+|<", body)
 
 
 def extend(first, second, at, other, step):
-    """How many tokens are equal from these places on, in one direction."""
+    """The number of equal tokens from these places on, in one direction."""
     count = 0
     while 0 <= at < len(first) and 0 <= other < len(second) and first[at] == second[other]:
         at, other, count = at + step, other + step, count + 1
@@ -154,13 +155,13 @@ def extend(first, second, at, other, step):
 
 
 def anchors(first, second):
-    """Pairs of places of tokens that both have once, the most that are in order in both."""
+    """Pairs of places of tokens that both have once: the largest set in the same order in both."""
     once = [{token for token, count in collections.Counter(part).items() if count == 1}
             for part in (first, second)]
     places = {token: at for at, token in enumerate(second)}
     pairs = [(at, places[token]) for at, token in enumerate(first)
              if token in once[0] and token in once[1]]
-    ends, chains, before = [], [], [None] * len(pairs)  # the longest rising row, by patience
+    ends, chains, before = [], [], [None] * len(pairs)  # by patience sorting
     for number, (_, place) in enumerate(pairs):
         pile = bisect.bisect_left(ends, place)
         ends[pile:pile + 1], chains[pile:pile + 1] = [place], [number]
@@ -173,8 +174,8 @@ def anchors(first, second):
 
 
 def common(first, second):
-    """The tokens of `first` that `second` has, too, in the same order: what is equal at both ends,
-    and around tokens that either has once. Of n tokens in the order of n log n."""
+    """The tokens of `first` that `second` has too, in the same order: equal tokens at both ends,
+    and around tokens that both have once. Takes time of order n log n."""
     if first == second:
         return first
     one, other = tokens(first), tokens(second)
@@ -182,7 +183,7 @@ def common(first, second):
     rest, others = one[begin:], other[begin:]
     end = extend(rest, others, len(rest) - 1, len(others) - 1, -1) if rest and others else 0
     middle, others = rest[:len(rest) - end], others[:len(others) - end]
-    kept, at, place = [], 0, 0  # behind what is taken of either
+    kept, at, place = [], 0, 0  # after the part taken from each
     for start, found in anchors(middle, others):
         if start < at or found < place:
             continue
@@ -194,7 +195,7 @@ def common(first, second):
 
 
 def again(visitor, pages, options):
-    """The same once more: (pages without what has changed meanwhile, {URL: why refused})."""
+    """Fetches the pages again: (pages without the parts that changed, {URL: why refused})."""
     found, refused = [], {}
     for page in pages:
         try:
@@ -219,14 +220,14 @@ def first_visit(order, visitor):
         if len(urls) < PAGES_LEAST:  # links are followed
             starts = list(dict.fromkeys([order.site, *order.before]))
             return visit(visitor, starts, options, options.most)
-    good, bad = [], []  # so that of a sitemap as many are taken as are wanted
+    good, bad = [], []  # so that a sitemap gives as many as wanted
     for url in sources.unique(urls):
         try:
             is_good = exchange.origin(url) == visitor.origin and visitor.robots.allow(url)
         except Refused:
             is_good = False
         (good if is_good else bad).append(url)
-    # A page that the operator does not list any more is not looked at.
+    # Pages that the operator no longer lists are not visited.
     before = [] if order.urls else order.before[:options.most]
     known = set(before)
     others = sources.spread([url for url in good if url not in known], options.most - len(before))
@@ -234,7 +235,7 @@ def first_visit(order, visitor):
 
 
 def fetch(order):
-    """{"pages", "refused"}: each page was fetched twice, and has what both have in common."""
+    """{"pages", "refused"}: each page was fetched twice, and has the common part."""
     options = order.options
     visitor = Visitor(exchange.origin(order.site), options.rate, options.time / 2, order.reach)
     visitor.read_robots(order.site)

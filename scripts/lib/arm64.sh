@@ -1,15 +1,15 @@
-# Builds for arm64, and what runs them here: qemu's emulation of a process, with arm64 packages of
-# this release of Debian. Sourced by bash scripts, after build.sh and bare.sh.
+# Builds for arm64, and runs them here in qemu's emulation of a process, with arm64 packages of this
+# release of Debian. Sourced by bash scripts, after build.sh and bare.sh.
 
 el_arm64=$el_build_root/arm64-system
 el_arm64_host=aarch64-linux-gnu
 el_arm64_qemu=/usr/bin/qemu-aarch64-static
 
-# What a build and its httpd link with.
+# The packages that a build and its httpd link with.
 el_arm64_packages=apache2-bin,check,libapr1-dev,libaprutil1-dev,libbrotli-dev,libc6-dev
 el_arm64_packages+=,libdeflate-dev,libisal-dev,libssl-dev,libzstd-dev,zlib1g-dev
 
-# el_arm64_system: the packages' content in el_arm64; their scripts do not run.
+# el_arm64_system: unpacks the packages into el_arm64; their scripts do not run.
 el_arm64_system() {
     local package link
     # Outside of a chroot httpd's children open libraries by their paths, as another user.
@@ -28,15 +28,15 @@ el_arm64_system() {
             tar -x -C "$el_arm64" --keep-directory-symlink || return 1
         rm "$package"
     done
-    # The linker would look for what they name in this machine's own folders.
+    # The linker would look for their targets in this machine's own folders.
     find "$el_arm64/usr/lib/$el_arm64_host" -type l -lname '/*' | while read -r link; do
         ln -sfn "$el_arm64$(readlink "$link")" "$link"
     done
     touch "$el_arm64/complete"
 }
 
-# el_arm64_program FILE PROGRAM: a program that runs that one of arm64. It is static, because what is
-# preloaded is for arm64 too.
+# el_arm64_program FILE PROGRAM: makes a program that runs that arm64 program. It is static, because
+# preloaded libraries are for arm64 as well.
 el_arm64_program() {
     gcc -static -O1 -o "$1" -x c - <<SOURCE
 #include <string.h>
@@ -52,13 +52,13 @@ int main(int count, char **given)
 SOURCE
 }
 
-# el_arm64_script FILE: from standard input.
+# el_arm64_script FILE: writes a script from standard input.
 el_arm64_script() {
     install -m 755 /dev/stdin "$1"
 }
 
-# el_arm64_build: the build in build/arm64; in its folder by, what stands for apxs, cc and programs.
-# The headers of httpd are this machine's, which are the same; those of APR are not.
+# el_arm64_build: the build in build/arm64; its folder `by` has replacements of apxs, cc and
+# programs. The headers of httpd are this machine's, which are the same; those of APR are not.
 el_arm64_build() {
     local dir=$el_build_root/arm64 cc="$el_arm64_host-gcc --sysroot=$el_arm64"
     mkdir -p "$dir/by" || return 1

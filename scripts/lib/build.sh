@@ -2,7 +2,7 @@
 
 el_build_root=${ELASTIC_BUILD_DIR:-$el_root/build}
 
-# el_quietly LOG COMMAND...: runs it with its output in LOG, whose end is shown when it fails.
+# el_quietly LOG COMMAND...: runs it with its output in LOG, and shows the end of that if it fails.
 el_quietly() {
     local log=$1
     shift
@@ -13,7 +13,7 @@ el_quietly() {
     fi
 }
 
-# el_jobs: how many jobs make may run.
+# el_jobs: the number of make's jobs.
 el_jobs() {
     nproc 2>/dev/null || echo 2
 }
@@ -29,8 +29,8 @@ el_build_generate() {
 }
 
 # el_build_source: prints the folder to build from. configure refuses to run beside a source tree in
-# which it was run before, because make would find that build's objects; then the folder is a copy
-# without them, brought up to date.
+# which it ran before, because make would find that build's objects; then the folder is an updated
+# copy without them.
 el_build_source() {
     local copy=$el_build_root/source list=$el_build_root/source.list
     if [ ! -e "$el_root/config.status" ]; then
@@ -49,7 +49,7 @@ el_build_source() {
         echo "$copy"
 }
 
-# What configure may find: libraries with their versions, and a python3 for the tests.
+# The findings of configure: libraries with their versions, and a python3 for the tests.
 el_build_found() {
     local name
     for name in zlib libbrotlienc libdeflate libisal libzstd libcrypto check; do
@@ -58,8 +58,7 @@ el_build_found() {
     echo "python3 $(/usr/bin/python3 -c 'import pytest, brotli, zstandard' 2>&1 | tail -n 1)"
 }
 
-# el_build NAME [CONFIGURE-OPTION...]: the build in build/NAME, brought up to date; of el_targets,
-# where that is set.
+# el_build NAME [CONFIGURE-OPTION...]: updates the build in build/NAME; only el_targets, if set.
 el_build() {
     local name=$1 dir=$el_build_root/$1 log source asked
     shift
@@ -68,7 +67,7 @@ el_build() {
     echo "Building $dir"
     : >"$log"
     (
-        # Two scripts at once must not generate the same files.
+        # Two scripts must not generate the same files at once.
         flock 9
         el_build_generate "$log" && source=$(el_build_source) && cd "$dir" || exit 1
         asked=$(printf '%s\n' "$source $*" && el_build_found)

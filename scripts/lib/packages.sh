@@ -1,9 +1,9 @@
-# Packages: what a script needs, found by trying it, installed by apt where that is possible.
-# Sourced by bash scripts.
+# Packages: finds out by trying what a script needs, and installs it by apt if possible. Sourced by
+# bash scripts.
 
 # el_packages_table GROUP: probe | Debian package | Fedora package. A probe is a command that
-# succeeds where the package's content is there, whoever installed it. What needs an "optional:"
-# package is left out on a release of Debian that lacks it.
+# succeeds if the package's content is there, whoever installed it. Needs of an "optional:" package
+# are left out on a release of Debian that lacks it.
 el_packages_table() {
     case $1 in
     build) cat <<'TABLE'
@@ -188,7 +188,7 @@ TABLE
     esac
 }
 
-# The server's binary, where distributions put it.
+# The path of the server's binary, which distributions put in different places.
 el_httpd_binary() {
     local path
     for path in /usr/sbin/apache2 /usr/sbin/httpd /usr/local/apache2/bin/httpd; do
@@ -204,12 +204,13 @@ el_apxs() {
     command -v apxs || command -v apxs2
 }
 
-# el_httpd_module NAME: whether httpd has it; NAME may be a pattern.
+# el_httpd_module NAME: succeeds if httpd has it; NAME may be a pattern.
 el_httpd_module() {
     compgen -G "$("$(el_apxs)" -q LIBEXECDIR)/$1.so"
 }
 
-# el_sbin NAME: administrators' programs, whose folders may not be on a plain user's PATH.
+# el_sbin NAME: the path of an administrator's program, whose folder may be missing in a user's
+# PATH.
 el_sbin() {
     PATH=$PATH:/usr/sbin:/sbin command -v "$1"
 }
@@ -218,7 +219,7 @@ el_chromium() {
     command -v chromium-headless-shell || command -v chromium || command -v chromium-browser
 }
 
-# Not the snap that has the name on Ubuntu.
+# Not the snap of that name on Ubuntu.
 el_firefox() {
     command -v firefox-esr || [ -x /usr/lib64/firefox/firefox ]
 }
@@ -227,7 +228,7 @@ el_lighttpd_deflate() {
     compgen -G '/usr/lib*/lighttpd/mod_deflate.so'
 }
 
-# Debian names it after its version.
+# Debian's name has the version.
 el_php_fpm() {
     compgen -G '/usr/sbin/php-fpm*' || command -v php-fpm
 }
@@ -236,8 +237,8 @@ el_php_module() {
     php -r "exit(extension_loaded('$1') ? 0 : 1);"
 }
 
-# el_python CODE: a python3 that runs CODE: the distribution's, where there is one. All modules must be
-# those of one python3, and what is installed from packages serves no other one.
+# el_python CODE: a python3 that runs CODE, preferably the distribution's. All modules must belong
+# to the same python3; packages only install for the distribution's.
 el_python() {
     local path=/usr/bin/python3
     [ -x "$path" ] || path=python3
@@ -249,7 +250,7 @@ el_clang_fuzzer() {
         [ -e "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ]
 }
 
-# el_packages_missing COLUMN GROUP...: names, one a line, of what is missing; column 2 is Debian's,
+# el_packages_missing COLUMN GROUP...: names of missing packages, one a line; column 2 is Debian's,
 # 3 is Fedora's.
 el_packages_missing() {
     local column=$1 group probe debian fedora
@@ -272,15 +273,15 @@ el_as_root() {
     fi
 }
 
-# el_apt ARGUMENT...: apt-get as root, asking nothing.
+# el_apt ARGUMENT...: apt-get as root, without questions.
 el_apt() {
     el_as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@"
 }
 
-# Whether services may be started is asked of this program, where it is there.
+# This program, if it exists, decides if services may be started.
 el_apt_policy=/usr/sbin/policy-rc.d
 
-# Programs are wanted, not services: those of packages that are installed now do not start.
+# Only programs are needed: services of packages that are installed now do not start.
 el_apt_install() {
     el_apt update -q || return 1
     (
@@ -294,13 +295,13 @@ el_apt_install() {
     )
 }
 
-# el_apt_has PACKAGE: whether apt has it to install.
+# el_apt_has PACKAGE: succeeds if apt can install it.
 el_apt_has() {
     [ -n "$(apt-cache madison "$1" 2>/dev/null)" ]
 }
 
-# el_packages_look GROUP...: sets el_missing to Debian's packages that are missing, and
-# ELASTIC_LACKING to the names of optional ones that this release lacks.
+# el_packages_look GROUP...: sets el_missing to Debian's missing packages, and ELASTIC_LACKING to
+# the optional ones that this release lacks.
 el_packages_look() {
     local name
     el_missing=
@@ -309,7 +310,7 @@ el_packages_look() {
         case $name in
         optional:*)
             name=${name#optional:}
-            # Without lists of packages apt has none; gcc is in every release.
+            # Without package lists apt has no packages; gcc is in every release.
             el_apt_has gcc || el_apt update -q || return 1
             if ! el_apt_has "$name"; then
                 ELASTIC_LACKING="$ELASTIC_LACKING $name"
@@ -322,8 +323,8 @@ el_packages_look() {
     export ELASTIC_LACKING
 }
 
-# el_packages_need GROUP...: installs what is missing, or names it and fails. ELASTIC_LACKING: as
-# above.
+# el_packages_need GROUP...: installs missing packages, or names them and fails. Sets
+# ELASTIC_LACKING like el_packages_look.
 el_packages_need() {
     local missing
     if ! command -v apt-get >/dev/null; then
@@ -351,8 +352,8 @@ el_packages_need() {
     fi
 }
 
-# el_neighbours_need: installs Debian's packages of modules for httpd, as many as apt can install with
-# each other. ELASTIC_NEIGHBOURS_LEFT: the names of the others.
+# el_neighbours_need: installs as many of Debian's packages of httpd modules as apt can combine.
+# ELASTIC_NEIGHBOURS_LEFT: the names of the others.
 el_neighbours_need() {
     local all name bad
     ELASTIC_NEIGHBOURS_LEFT=
@@ -360,7 +361,7 @@ el_neighbours_need() {
     el_apt_has gcc || el_apt update -q || return 1
     all=$(apt-cache search --names-only '^libapache2-mod-' | cut -d ' ' -f 1 |
         grep -vE -e '-(dev|doc|dbg|dbgsym)$' | sort)
-    # One at a time of those that apt names goes, until it is content.
+    # Drops the packages that apt names, one at a time, until it agrees.
     while true; do
         bad=$({ LC_ALL=C el_apt install -s --no-install-recommends $all 2>&1 || true; } |
             sed -nE 's/^ ?(libapache2-mod-[^ ]+) : .*/\1/p' | tail -n 1)
@@ -377,10 +378,10 @@ el_neighbours_need() {
     [ -z "$bad" ] || { echo "Installing:$bad"; el_apt_install $bad; }
 }
 
-# el_debian_unpack DIR: the content of Debian's packages apache2, for a2enmod and the configuration,
-# prometheus and promtool in DIR. They are not installed: that would start servers. Nor is mod_uwsgi,
-# which cannot be installed beside mod_ruwsgi. Elsewhere than on Debian and its relatives there is
-# nothing to do, and the tests of them are deselected.
+# el_debian_unpack DIR: unpacks Debian's packages apache2, for a2enmod and the configuration,
+# prometheus and promtool into DIR. They are not installed, because that would start servers; nor is
+# mod_uwsgi, which conflicts with mod_ruwsgi. Does nothing except on Debian and its relatives;
+# elsewhere their tests are deselected.
 el_debian_unpack() {
     if [ ! -e /etc/debian_version ]; then
         return 0
@@ -396,7 +397,7 @@ el_debian_unpack() {
     fi
 }
 
-# el_debian_unpack_one DIR PACKAGE FILE: unless DIR has FILE of it.
+# el_debian_unpack_one DIR PACKAGE FILE: does nothing if DIR has that FILE of it.
 el_debian_unpack_one() {
     if [ -e "$1/$3" ]; then
         return 0
@@ -405,14 +406,14 @@ el_debian_unpack_one() {
     mkdir -p "$1" || return 1
     (
         cd "$1" || exit 1
-        # No lists of packages yet where none had to be installed.
+        # There may be no package lists yet.
         apt-get download -q "$2" || { el_apt update -q && apt-get download -q "$2"; } || exit 1
         dpkg-deb -x "$2"_*.deb . && rm "$2"_*.deb
     )
 }
 
-# el_applications_unpack DIR: the same of the applications that tests/clients run, which would ask
-# questions and want a server. The libraries that they name are installed; a release has its own.
+# el_applications_unpack DIR: the same for the applications of tests/clients, whose packages would
+# ask questions and need a server. Their libraries are installed; each release has its own.
 el_applications_unpack() {
     local name missing=
     if [ ! -e /etc/debian_version ]; then

@@ -1,5 +1,5 @@
-"""The parts of scripts/precompress: each file uses those above it in this list,
-and codeckit, which has the libraries.
+"""The parts of scripts/precompress: each file uses those above it in this list, and codeckit, which
+has the libraries.
 
 encoders    bodies and files -> the fewest bytes of a coding
 tally       counts, progress and the report

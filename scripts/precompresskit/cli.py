@@ -12,7 +12,7 @@ from precompresskit import encoders, files, tally as tallies, watch
 
 
 def pass_over(maker, options):
-    """One pass over all files; its tally. `maker` is made once for all passes."""
+    """One pass over all files; returns its tally. `maker` is made once for all passes."""
     tally = tallies.Tally()
     sources = files.find_sources(options, tally)
     tally.expect(size for _, size in sources.values())
@@ -29,7 +29,7 @@ def pass_over(maker, options):
     largest = sorted(sources, key=lambda path: sources[path][1], reverse=True)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         try:
-            # An interrupt may come while some have begun and others are not yet submitted.
+            # An interrupt may come when only some files are submitted.
             pending = {pool.submit(compress, path) for path in largest}
             while pending:
                 done, pending = concurrent.futures.wait(pending, timeout=0.2)
@@ -54,7 +54,7 @@ def run(options, codecs):
     while True:
         started = time.monotonic()
         if watcher:
-            # Before the pass: what changes from now on is seen.
+            # Before the pass, so that later changes are noticed.
             for top in options.dirs:
                 watcher.add(top)
         tally = pass_over(maker, options)
@@ -119,7 +119,7 @@ def parse_arguments(arguments):
 
 
 def check_root(parser, options):
-    """One tree mirrors one other, and neither holds the other."""
+    """--root mirrors one tree; neither may contain the other."""
     if len(options.dirs) != 1:
         parser.error("--root takes one DIR")
     if not os.path.isdir(options.root):

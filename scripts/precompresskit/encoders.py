@@ -1,8 +1,8 @@
 """The fewest bytes of each coding.
 
-A body is encoded in several ways, and the smallest stays. Among them are those of the server, with
-the same libraries, so that no file is larger than what the server would send in its place.
-Larger files are read in pieces, and encoded in one way.
+A body is encoded in several ways, and the smallest result wins. The ways include those of the
+server with the same libraries, so that no file is larger than the server's own encoding. Larger
+files are read in pieces, and encoded in one way.
 """
 
 import shutil
@@ -13,12 +13,12 @@ import zlib
 
 from codeckit import engines, libraries, streams
 
-# Up to here a file is encoded as a whole, in several ways: libdeflate takes three seconds, brotli
-# half a minute for as much.
+# Up to this size a file is encoded as a whole, in several ways: libdeflate takes three seconds for
+# it, brotli half a minute.
 WHOLE_MOST = 16 << 20
 
-# Up to here every level is tried. Which level makes the fewest bytes is certain only of larger
-# bodies: of small ones a lower level may save some bytes more.
+# Up to this size every level is tried. Only for larger bodies is the best level certain: for small
+# ones a lower level may save some bytes more.
 EVERY_LEVEL_MOST = 128 << 10
 
 CHUNK = 1 << 16  # bytes; small enough that Ctrl-C takes effect soon even with slow encoders
@@ -26,14 +26,14 @@ CHUNK = 1 << 16  # bytes; small enough that Ctrl-C takes effect soon even with s
 LIBDEFLATE_LEVELS, ZLIB_LEVELS, ISAL_LEVELS = range(1, 13), range(1, 10), range(4)
 BROTLI_LEVELS, ZSTD_LEVELS = range(12), range(1, 23)
 
-# What the server uses, and the format's largest (RFC 7932 §9.1).
+# The server's, up to the format's largest (RFC 7932 §9.1).
 BROTLI_WINDOWS = range(18, 25)
 
-# The largest that a client has to take (RFC 9659 §3).
+# The largest that a client must accept (RFC 9659 §3).
 ZSTD_WINDOW_MOST = 23
 
-# 22 usually makes the fewest bytes, in more time. The server's highest is 19; where blocks end early
-# (streams.zstd_blocks) one from 15 on may make fewer than those above it.
+# 22 usually makes the fewest bytes, in more time. The server's highest is 19; if blocks end early
+# (streams.zstd_blocks), a level from 15 on may make fewer than those above it.
 ZSTD_BEST = (22, 19, 18, 17, 16, 15)
 
 
@@ -42,19 +42,20 @@ class Interrupted(Exception):
 
 
 class Missing(Exception):
-    """What was asked for is not installed; the text names its package."""
+    """A requested program is not installed; the text names its package."""
 
 
 class Codec(typing.NamedTuple):
     """One coding."""
 
-    extension: str  # of files that it wrote
+    extension: str  # of its files
     ways: typing.Callable  # (size) -> functions (body, stop) -> encoded bytes
     open_stream: typing.Callable  # (size) -> a stream, for large files
 
 
 class ZlibStream:
-    """As those of codeckit.streams. The header has no name or time: equal files, equal bytes."""
+    """Like those of codeckit.streams. The header has no name or time: equal files give equal
+    bytes."""
 
     def __init__(self, level):
         encoder = zlib.compressobj(level, zlib.DEFLATED, 31)
@@ -69,7 +70,7 @@ def pieces(body):
 
 
 def run_stream(stream, source, stop):
-    """The encoded pieces of those of `source`."""
+    """The encoded pieces of the pieces of `source`."""
     try:
         for piece in source:
             if stop.is_set():
@@ -107,7 +108,7 @@ def gzip_ways(size):
 
 
 def in_one_call(engine, level):
-    """The way that gives a body whole to a library."""
+    """The way that passes a whole body to a library."""
 
     def encode_whole(body, stop):
         if stop.is_set():
@@ -131,14 +132,14 @@ def by_zopfli(body, stop):
         encoded = target.read()
     if process.returncode != 0:
         raise OSError(f"zopfli failed: {errors or process.returncode}")
-    # It is the one encoder that is another program: whichever that is, what it wrote is read again.
+    # This encoder is another program, of any version, so its output is verified.
     if not decodes_to(encoded, body):
         raise OSError("what zopfli wrote is not the gzip of the file")
     return encoded
 
 
 def wait_for(process, stop):
-    """What the process says on stderr until it ends."""
+    """The process's stderr, when it has ended."""
     try:
         while True:
             try:
@@ -161,7 +162,7 @@ def decodes_to(encoded, body):
 
 
 def brotli_window(size):
-    """The smallest that reaches all of the body (RFC 7932 §9.1)."""
+    """The smallest window that covers the whole body (RFC 7932 §9.1)."""
     return next((bits for bits in BROTLI_WINDOWS if size <= (1 << bits) - 16), BROTLI_WINDOWS[-1])
 
 
@@ -197,7 +198,7 @@ def encode(codec, source, size, stop):
 
 
 def choose_codecs(options):
-    """The codecs asked for. Raises Missing with the name of the package that is missing."""
+    """The requested codecs. Raises Missing with the name of a missing package."""
     codecs = []
     if options.gz:
         codecs.append(Codec(".gz", gzip_ways, lambda size: ZlibStream(9)))

@@ -1,9 +1,9 @@
 """The files to compress, and one precompressed file of one of them.
 
-A precompressed file is written to a temporary file where it will lie (beside its source, or below
---root), given the source's mode and time to the nanosecond, and renamed into place, so that a
-server never sees half a file. It is up to date if its time equals its source's. One that would not
-be smaller is not kept.
+A precompressed file is written to a temporary file at its place (beside its source, or below
+--root), gets the source's mode and its time to the nanosecond, and is renamed, so that a server
+never sees half a file. It is up to date if its time equals its source's. A file that would not be
+smaller is not kept.
 """
 
 import os
@@ -12,15 +12,15 @@ import tempfile
 
 from precompresskit import encoders
 
-# What compresses, by extension: the counterparts of ElasticTypes' default media types. tar is
-# left out, because a .tar.gz beside a .tar is usually a download of its own.
+# Extensions of compressible files, like ElasticTypes' default media types. tar is left out, because
+# a .tar.gz beside a .tar is usually a download of its own.
 EXTENSIONS = frozenset(
     "atom bmp css csv dae dtd eot eps geojson glb gltf htm html ico ics js json jsonl jsonld m3u "
     "m3u8 map md mjs mtl ndjson nq nt obj otf pac pls ps rdf rss rtf sh sql stl svg text toml "
     "trig tsv ttc ttf ttl txt vcf vtt wasm webmanifest x3d xhtml xml xsl yaml yml".split())
 
 PRECOMPRESSED = (".gz", ".br", ".zst")
-WINDOW_MOST = 8 << 20  # that browsers have room for (RFC 9659)
+WINDOW_MOST = 8 << 20  # the most that browsers accept (RFC 9659)
 VCS_DIRS = frozenset((".git", ".hg", ".svn"))
 TEMP_PREFIX, TEMP_SUFFIX = ".precompress-", ".tmp"
 
@@ -30,7 +30,7 @@ def is_precompressed_name(name):
 
 
 def is_own_name(name):
-    """Whether a file of this name is one that precompress writes."""
+    """True if precompress writes files of this name."""
     return is_precompressed_name(name) or name.startswith(TEMP_PREFIX)
 
 
@@ -62,13 +62,13 @@ def regular_files(root, tally):
 
 
 def moved(path, origin, target):
-    """The path below `target` that `path` is below `origin`."""
+    """The path below `target` that corresponds to `path` below `origin`."""
     return os.path.join(target, os.path.relpath(path, origin))
 
 
 def find_sources(options, tally):
-    """The files to compress: {path: (what the codings' extensions are added to, bytes)}."""
-    # By path, because one directory given may hold another.
+    """The files to compress: {path: (the name to which extensions are added, bytes)}."""
+    # By path, because the given directories may contain each other.
     sources = {}
     for top in options.dirs:
         for directory, name, size in regular_files(top, tally):
@@ -113,7 +113,7 @@ def copy_access(target, source_info):
 
 
 def make_folder(folder, source):
-    """Makes `folder` and what is missing above it, each with the access of its counterpart."""
+    """Makes `folder` and missing ones above it, each with the access of its counterpart."""
     if os.path.isdir(folder):
         return
     make_folder(os.path.dirname(folder), os.path.dirname(source))
@@ -125,7 +125,7 @@ def make_folder(folder, source):
 
 
 def is_refused(compressed, source_size):
-    """Whether the server would not send the file for what is in it, which another tool has made."""
+    """True if the server would not send the file because of its content, made by another tool."""
     with open(compressed, "rb") as file:
         head = file.read(18)
         file.seek(max(0, os.fstat(file.fileno()).st_size - 4))
@@ -138,7 +138,7 @@ def is_refused(compressed, source_size):
 
 
 def zstd_window(head):
-    """Bytes of the window of the frame that begins so (RFC 8878 §3.1.1.1)."""
+    """The window in bytes of a frame with this beginning (RFC 8878 §3.1.1.1)."""
     flags, window = head[4:6].ljust(2, b"\xff")
     if not flags & 0x20:
         return (1 << 10 + (window >> 3)) // 8 * (8 + (window & 7))
@@ -153,7 +153,7 @@ def up_to_date_bytes(compressed, source_info):
     except FileNotFoundError:
         return 0
     fresh = stat.S_ISREG(info.st_mode) and info.st_mtime_ns == source_info.st_mtime_ns
-    # The server sends none of another owner; what somebody else has put there is replaced.
+    # The server sends no file of another owner, so somebody else's is replaced.
     trusted = info.st_uid in (source_info.st_uid, 0, os.geteuid())
     if not fresh or not trusted or is_refused(compressed, source_info.st_size):
         return 0
@@ -161,7 +161,7 @@ def up_to_date_bytes(compressed, source_info):
 
 
 def remove_stale(compressed):
-    """A file made of an earlier, larger source must not stay behind."""
+    """A file made from an earlier, larger source must not stay behind."""
     try:
         os.unlink(compressed)
     except FileNotFoundError:
@@ -169,12 +169,12 @@ def remove_stale(compressed):
 
 
 class Maker:
-    """Makes precompressed files, in several threads. `stop` is an event that ends them."""
+    """Makes precompressed files in several threads. The event `stop` ends them."""
 
     def __init__(self, codecs, stop):
         self.codecs = codecs
         self.stop = stop
-        # What was not smaller, so that a further pass of --watch does not try it again:
+        # Files that did not become smaller, so that the next pass of --watch skips them:
         # {precompressed file: (the source's bytes, its time)}.
         self.not_smaller = {}
 
@@ -188,12 +188,12 @@ class Maker:
                 tally.error(path, problem)
 
     def make(self, path, compressed, codec, tally):
-        """Brings one precompressed file of one file up to date."""
-        # O_NOFOLLOW: the file may have become a link since the walk saw it.
+        """Updates one precompressed file of one file."""
+        # O_NOFOLLOW: the file may have become a link since it was found.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         with open(descriptor, "rb") as source:
-            # Read before the first byte is: where the source changes meanwhile, what is made is the
-            # older of the two, is not served, and the next run makes it again.
+            # Before the first byte is read: if the source changes meanwhile, the result has the
+            # older time, is not served, and the next run makes it again.
             info = os.fstat(descriptor)
             size = up_to_date_bytes(compressed, info)
             if size:
@@ -209,7 +209,7 @@ class Maker:
                 remove_stale(compressed)
 
     def write(self, source, info, compressed, codec, source_folder):
-        """The new file's size; 0 where it would not be smaller."""
+        """The new file's size; 0 if it would not be smaller."""
         folder = os.path.dirname(compressed)
         make_folder(folder, source_folder)
         handle, temporary = tempfile.mkstemp(TEMP_SUFFIX, TEMP_PREFIX, folder)

@@ -1,4 +1,4 @@
-"""Counts of files, which several threads add to; progress and the report of them."""
+"""Counts of files from several threads; their progress and report."""
 
 import sys
 import threading
@@ -7,7 +7,7 @@ MB = 1e6
 
 
 class Coding:
-    """What the precompressed files of one coding save."""
+    """The savings of the precompressed files of one coding."""
 
     def __init__(self):
         self.files = self.bytes_in = self.bytes_out = 0
@@ -24,7 +24,7 @@ class Tally:
         self.on_line = False
 
     def expect(self, sizes):
-        """The bytes of each file that there is to do."""
+        """Announces the bytes of each file to be done."""
         for size in sizes:
             self.add(total=1, total_bytes=size)
 
@@ -34,7 +34,7 @@ class Tally:
                 setattr(self, name, getattr(self, name) + amount)
 
     def add_file(self, extension, bytes_in, bytes_out):
-        """One that is there now."""
+        """Counts a precompressed file that is now there."""
         with self.lock:
             coding = self.codings.setdefault(extension, Coding())
             coding.files += 1
@@ -73,7 +73,8 @@ class Tally:
         return f"{', '.join(parts)}, in {seconds:.1f} s"
 
     def report(self, seconds):
-        """The summary, and what all precompressed files save, those of earlier runs too."""
+        """The summary, and the savings of all precompressed files, including those of earlier
+        runs."""
         lines = [self.summary(seconds)]
         for extension, coding in sorted(self.codings.items()):
             lines.append(f"{extension:5}{coding.files:7} files: {coding.bytes_in} bytes became "

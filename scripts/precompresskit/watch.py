@@ -1,4 +1,4 @@
-"""Waits until something changes in a tree of folders (inotify, which Linux has)."""
+"""Waits for a change in a tree of folders (inotify, which Linux has)."""
 
 import ctypes
 import errno
@@ -14,7 +14,7 @@ IN_CREATE, IN_DELETE, IN_Q_OVERFLOW, IN_ONLYDIR = 0x100, 0x200, 0x4000, 0x100000
 WATCHED = (IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE
            | IN_ONLYDIR)
 
-EVENT = struct.Struct("iIII")  # watch, mask, cookie, bytes of the name that follows
+EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
 ROOM = 1 << 16  # bytes of events read at a time
 
 # A deployment writes many files: they are compressed together once it pauses for QUIET, and at the
@@ -37,7 +37,7 @@ class Watch:
         return result
 
     def add(self, top):
-        """Watches `top` and all folders below it; those that are watched already stay so."""
+        """Watches `top` and all folders below it, unless they are watched already."""
         for folder, _ in files.folders(top):
             try:
                 self.call("inotify_add_watch", self.descriptor, os.fsencode(folder),
@@ -50,7 +50,7 @@ class Watch:
                     raise
 
     def has_news(self):
-        """Whether anything but what precompress writes has changed since the last call."""
+        """True if anything but precompress's own files has changed since the last call."""
         news = False
         while True:
             try:
@@ -62,7 +62,7 @@ class Watch:
                 _, mask, _, length = EVENT.unpack_from(events, at)
                 at += EVENT.size + length
                 name = os.fsdecode(events[at - length:at].rstrip(b"\0"))
-                # What happens to a folder itself has no name, and is seen in the one above.
+                # An event of a folder itself has no name; the folder above has it, too.
                 news |= bool(mask & IN_Q_OVERFLOW or name and not files.is_own_name(name))
 
     def wait(self):

@@ -1,4 +1,4 @@
-/* The three exported module records, and the hooks, which call the layers below. */
+/* The three exported module records, and the registration of all hooks. */
 #include "httpd/cache/store.h"
 #include "httpd/config/config.h"
 #include "httpd/dictionary/dictionaries.h"
@@ -24,7 +24,7 @@
 
 EL_USE_LOG;
 
-/* Each process may hold this much of prepared dictionaries at least: one takes some 350 KB. */
+/* Each process may keep this much of prepared dictionaries at least; one takes about 350 KB. */
 #define DICTIONARIES_LEAST ((size_t)2 * 1024 * 1024)
 
 static module elastic_record, deflate_record, brotli_record;
@@ -44,10 +44,9 @@ static apr_status_t elastic_take_back(void *data)
 }
 
 /*
- * A stock module that was loaded after this shared object finds our exported record in place of its
- * own symbol, because httpd loads modules with global symbols. Our record, which is not loaded
- * then, gets the stock one's index until `pconf` is cleared, so that the stock module reads its own
- * settings through it.
+ * httpd loads modules with global symbols: a stock module that is loaded after this shared object
+ * finds our exported record in place of its own. Our record is not loaded then. It gets the stock
+ * module's index until `pconf` is cleared, so that the stock module finds its own settings.
  */
 static int elastic_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
@@ -67,12 +66,12 @@ static int elastic_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
 }
 
 /*
- * The bound of decoded request bodies unless ElasticMaxMemory is given: the client chooses the
- * memory of a decoder of br or zstd. 1 MB for each worker, because the operator has chosen their
+ * Bounds the memory of decoded request bodies unless ElasticMaxMemory is given, because the client
+ * chooses how much a br or zstd decoder takes. Each worker adds 1 MB: the operator chose their
  * number by the machine's memory, and each takes some megabytes anyway. Ordinary clients stay far
- * below it: gzip takes 40 KB, and few workers decode zstd and br, which take 2 and 4 MB, at the
- * same time. With few workers, 64 MB: the largest body that is allowed takes 33 MB, two windows of
- * br, and half a window more while one of them grows.
+ * below: gzip takes 40 KB, and few workers decode zstd or br (2 and 4 MB) at the same time. The
+ * least is 64 MB: the largest allowed body takes 33 MB, which are two windows of br and half a
+ * window more while one grows.
  */
 static int64_t elastic_memory_of_requests(void)
 {
@@ -81,7 +80,7 @@ static int64_t elastic_memory_of_requests(void)
 
     ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes);
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    /* prefork says 0 threads. */
+    /* prefork reports 0 threads. */
     workers = (int64_t)(processes > 1 ? processes : 1) * (threads > 1 ? threads : 1);
     return (workers > 64 ? workers : 64) * 1024 * 1024;
 }
@@ -96,16 +95,16 @@ static el_shared_config_t elastic_shared_config(const server_rec *main_server, a
     double bypass = (double)value[EL_SERVER_BYPASS] / EL_PPM;
     el_shared_config_t config = {
         .control = {
-            /* Until the position file is read, httpd's own controller sets the position. */
+            /* httpd's own controller sets the position until the position file is read. */
             .mode = is_external ? EL_CONTROL_STEP : (el_control_mode_t)value[EL_SERVER_CONTROL],
             .low = (double)value[EL_SERVER_LOW] / EL_PPM,
             .high = high,
-            /* Below the high threshold it could begin where it has to end, and flap. */
+            /* A bypass threshold below the high one would switch on and off all the time. */
             .bypass = bypass < high ? high : bypass,
             .top = el_ladder_top(el_policy_ranges),
             .goal = {.kind = EL_GOAL_CPU},
         },
-        /* Pages come soonest, unless ElasticControl says how to follow the CPU's thresholds. */
+        /* Pages arrive soonest with this goal; ElasticControl selects CPU thresholds instead. */
         .goal = el_value_is_set(&server->values, EL_SERVER_CONTROL) ? "cpu" : "time 5Mbit/s",
         .start = el_ladder_start(el_policy_ranges),
         .interval = (uint64_t)value[EL_SERVER_INTERVAL],
@@ -143,7 +142,7 @@ static int elastic_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
 
     (void)plog;
     (void)ptemp;
-    /* httpd reads its configuration twice at startup; the first time is only a test of it. */
+    /* httpd reads its configuration twice at startup, the first time only to test it. */
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
         return OK;
     }
@@ -196,7 +195,7 @@ static void elastic_child_init(apr_pool_t *pchild, server_rec *main_server)
     el_store_child(threads > 1);
 }
 
-/* At a start and at a restart; a graceful one keeps the position and the counters. */
+/* Runs at a start and at a restart. A graceful restart keeps the position and the counters. */
 static int elastic_pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
 {
     (void)pool;
@@ -207,8 +206,8 @@ static int elastic_pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
 }
 
 /*
- * Notes the client's credentials for the cache and the dictionaries, before another module changes
- * them. By then mod_remoteip has set the client's address, at FIRST.
+ * Notes the client's credentials for the cache and the dictionaries before other modules change
+ * them. mod_remoteip has set the client's address by then, at FIRST.
  */
 static int elastic_note_credentials(request_rec *r)
 {
@@ -218,18 +217,18 @@ static int elastic_note_credentials(request_rec *r)
 }
 
 /*
- * Places among the hooks are numbers and never names of modules: a module that names another one
- * moves it before all between them.
+ * Hooks are ordered by numbers, never by names of modules: naming another module moves it before
+ * all hooks between the two.
  *
- * Behind mod_cache's handler, which answers what it has, at REALLY_FIRST; and behind mod_headers's
- * `early` directives, at FIRST.
+ * mod_cache's handler answers from its cache at REALLY_FIRST, and mod_headers runs its `early`
+ * directives at FIRST; ours run after them.
  */
 #define BEHIND_MOD_CACHE (APR_HOOK_REALLY_FIRST + 1)
 #define BEHIND_MOD_HEADERS (APR_HOOK_FIRST + 1)
 
 /*
- * Before all other handlers: prepares conditional requests and request bodies, and answers for
- * ElasticDictionaryFile and the status. One hook, because every response pays for each hook.
+ * Runs before all handlers but mod_cache's: prepares conditional requests and request bodies, and
+ * answers for ElasticDictionaryFile and the status. One hook, because each costs every response.
  */
 static int elastic_handle(request_rec *r)
 {
@@ -244,15 +243,15 @@ static int elastic_handle(request_rec *r)
 }
 
 /*
- * Just before httpd's own handler for files, which is the first of those at REALLY_LAST, and behind
- * handlers as late as mod_actions's, at LAST, in whichever order modules are loaded. "core.c" as a
- * successor would not do: that name has a handler at REALLY_FIRST as well.
+ * Just before httpd's own handler for files, the first one at REALLY_LAST, and after late handlers
+ * such as mod_actions's at LAST, whatever the order of LoadModule. Naming "core.c" as the successor
+ * does not work: that name has a handler at REALLY_FIRST as well.
  */
 #define PRECOMPRESSED (APR_HOOK_REALLY_LAST - 1)
 
 /*
- * Once for each configuration, however many records are loaded. Nowhere else may anything be
- * registered or sorted: httpd and other modules walk the arrays of hooks while they call them.
+ * Registers all hooks once per configuration, however many records are loaded. Nothing may be
+ * registered or sorted later: httpd and other modules walk the arrays of hooks while calling them.
  */
 static void elastic_register_hooks(apr_pool_t *pconf)
 {
@@ -270,7 +269,7 @@ static void elastic_register_hooks(apr_pool_t *pconf)
     ap_hook_test_config(el_dump, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(elastic_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(elastic_pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
-    /* Before mod_watchdog's, which starts the timer's thread. */
+    /* Runs before mod_watchdog's hook, which starts the timer's thread. */
     ap_hook_child_init(elastic_child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_child_init(el_tick_child, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_filter(el_filter_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
@@ -312,8 +311,8 @@ static void elastic_register_deflate(apr_pool_t *pconf);
 static void elastic_register_brotli(apr_pool_t *pconf);
 
 /*
- * The code knows its records by hidden symbols, so that another module that exports the same names
- * cannot come in between. httpd looks up the exported aliases.
+ * The code uses the hidden symbols of its records, so that a module that exports the same names
+ * cannot replace them. httpd looks up the exported aliases.
  */
 #define RECORD_STUFF(name)                                                                         \
     MODULE_MAGIC_NUMBER_MAJOR, MODULE_MAGIC_NUMBER_MINOR, -1, name, NULL, NULL,                    \

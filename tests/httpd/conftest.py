@@ -1,4 +1,4 @@
-"""Fixtures of the tests against a real httpd. See kit/__init__.py for what they are made of.
+"""Fixtures of the tests against a real httpd; kit/__init__.py describes the kit.
 
 httpd          function: httpd(config, **kw) starts a Server for one test
 httpd_shared   the same for a whole module; make it a module-scoped fixture of your own:
@@ -13,9 +13,9 @@ way            module: each way that adds our filter to a chain, see kit/neighbo
 protocol       the protocol to use; see the marker `protocols` and ELASTIC_PROTOCOLS. The server
                needs tls=True, h2=True
 
-After every test the error logs of all servers are read: whatever the test did not announce with
-server.expect_log(pattern) fails it. `start=False` makes a server without
-starting it, for configtest().
+After every test the error logs of all servers are read. A line that the test did not announce with
+server.expect_log(pattern) fails it. `start=False` makes a server without starting it, for
+configtest().
 """
 
 import functools
@@ -25,9 +25,9 @@ import pytest
 from kit import Origin, Server, driven as driven_kit, elsewhere, env, faults, messages, neighbours
 from kit.process import need
 
-_servers = []  # those whose logs are still to be checked
+_servers = []  # servers whose logs have not been checked yet
 
-# A parameter for tests that have no protocol to run on; they are deselected.
+# The parameter of tests that have no protocol to run on; such tests are deselected.
 _NOWHERE = "nowhere"
 
 
@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(config, items):
         return getattr(item, "callspec", None) is None or \
             item.callspec.params.get("protocol") != _NOWHERE
 
-    # The slow ones first, so that no worker begins with one when the others are through.
+    # Slow files first, so that no worker starts one when the others have finished.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
     dropped = [item for item in items if not runs(item)]
@@ -77,8 +77,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """The tests of a file that share a server stay together; every other one goes to the worker
-    that is free."""
+    """Keeps the tests of a file that share a server together; other tests go to any free worker."""
     from xdist.scheduler import LoadScopeScheduling
 
     @functools.cache

@@ -1,6 +1,6 @@
-"""Who takes Accept-Encoding away from a request, and when: what the client gets, and what a backend
-is asked for. Each case is answered like the stock modules, which read the field when their filter
-runs."""
+"""Modules that take Accept-Encoding away from a request: the coding that the client gets, and the
+field that a backend gets. The stock modules read the field when their filter runs, and each case
+must be answered as they do."""
 
 import pytest
 
@@ -12,20 +12,20 @@ BODY = bodies.text(30000)
 TAG = '"7530-55443b7e3c000"'
 PART = b"<p>a page above the listing</p>\n" * 100
 
-# Lines of a place; whether the client gets a coding; whether the backend is asked for one.
+# {place: (its lines, the client gets a coding, the backend is asked for one)}
 PLACES = {
-    # mod_security2 has the field back before the first filter runs.
+    # mod_security2 restores the field before the first filter runs.
     "hidden": ("SecRuleEngine On\nSecDisableBackendCompression On", True, False),
     "unset": ("RequestHeader unset Accept-Encoding", False, False),
-    # mod_proxy does not pass on what Connection names.
+    # mod_proxy does not pass on fields that Connection names.
     "recipe": ("RequestHeader merge Connection Accept-Encoding", True, False),
     "set": ("RequestHeader set Accept-Encoding identity", False, True),
     "env": ("RewriteEngine On\nRewriteRule ^ - [E=no-gzip:1,E=no-brotli:1]", False, True),
 }
-# Of a handler that takes it away, and of one that gives it back.
+# A handler that removes the field, and one that restores it.
 LUA = "function taken(r)\n r.headers_in['Accept-Encoding'] = nil\n" \
       " r.content_type = 'text/plain'\n r:puts(('taken away '):rep(1000))\n return apache2.OK\nend\n"
-# Elsewhere than in mod_headers' early phase there is no such place.
+# The early phase of mod_headers cannot be limited to a place, so it needs hosts.
 HOSTS = """\
 <VirtualHost 127.0.0.1:{port}>
     ServerName localhost
@@ -89,7 +89,7 @@ def is_asked(origin):
 @pytest.mark.parametrize("resource", ["x", "whole"])
 @pytest.mark.parametrize("place", PLACES)
 def test_the_stock_module(stock, origin, place, resource):
-    """The table is right about it."""
+    """The stock module confirms the table."""
     _, encodes, asks = PLACES[place]
     answer = stock.get(f"/{place}-stock/{resource}", "gzip")
     check.whole(answer, "gzip" if encodes else None, BODY)
@@ -104,19 +104,19 @@ def test_a_place_that_takes_the_field_away(server, origin, way, coding, place, r
     answer = server.get(f"/{place}-{way.name}/{resource}", coding)
     check.whole(answer, coding if encodes else None, BODY)
     assert is_asked(origin) == asks
-    assert answer.varies or place == "env"  # as the stock modules, which give up before Vary
+    assert answer.varies or place == "env"  # like the stock modules, which give up before Vary
     check.plain(server.get(f"/{place}-{way.name}/{resource}"), BODY, varies=answer.varies)
 
 
 @EACH
 def test_one_coding_is_forbidden_by_mod_rewrite(server, way, coding):
-    """no-gzip is about gzip alone."""
+    """no-gzip forbids gzip alone."""
     answer = server.get(f"/env-{way.name}/x", coding)
     assert answer.coding is None and answer.body == BODY
 
 
 def test_before_all_others(server, stock, origin):
-    """mod_headers' early: nobody sees the field any more."""
+    """After mod_headers' early phase no module sees the field."""
     for asked, names in ((server, [way.name for way in WAYS]), (stock, ["stock"])):
         for name in names:
             answer = asked.get(f"/plain-{name}/x", "gzip", {"Host": "early"})
@@ -134,7 +134,7 @@ def test_a_handler_that_takes_it_away_for_good(server, stock, way, coding):
 
 @EACH
 def test_a_listing_below_a_page_of_its_own(server, way, coding):
-    """mod_autoindex takes the field away while that page is on its way, and gives it back."""
+    """mod_autoindex hides the field while it sends that page, and restores it afterwards."""
     path = f"/local-{way.name}/"
     plain = server.get(path)
     assert PART in plain.body and b"a.txt" in plain.body
@@ -143,7 +143,7 @@ def test_a_listing_below_a_page_of_its_own(server, way, coding):
 
 @EACH
 def test_a_tag_that_was_sent_gives_304_where_the_field_is_hidden(server, origin, way, coding):
-    """Before the filter runs, nobody knows what the client accepts; then the tags are compared."""
+    """Nobody knows what the client accepts before the filter runs; only then are tags compared."""
     for resource in ("tag", "asked"):
         path = f"/hidden-{way.name}/{resource}"
         sent = server.get(path, coding).headers["ETag"]
@@ -154,7 +154,7 @@ def test_a_tag_that_was_sent_gives_304_where_the_field_is_hidden(server, origin,
 
 @EACH_WAY
 def test_the_field_is_each_requests_own(server, way):
-    """On one connection, with and without mod_security2's hiding."""
+    """Requests on one connection, with and without mod_security2's hiding."""
     with server.connect() as connection:
         for place in ("plain", "hidden", "unset", "hidden", "plain"):
             for coding in (*way.codings, None):

@@ -1,4 +1,4 @@
-"""A real Chromium and its dictionaries: what it has, and what becomes of that."""
+"""Dictionaries in a real Chromium: which ones it keeps, and which responses it gets with them."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ Header unset Last-Modified
          'Header set Cache-Control "public, max-age=604800"') \
     + at("pages", 'Header set Cache-Control "private, no-store"')
 
-# Asks for the path in its own query, past the browser's cache, and says what came.
+# Requests the path in its own query, past the browser's cache, and shows the result.
 ASK = """<!DOCTYPE html><html><body><script>
 const asked = new XMLHttpRequest();
 asked.open("GET", location.search.slice(1), false);
@@ -51,7 +51,8 @@ def server(httpd):
 
 @pytest.fixture
 def ask(server, tmp_path):
-    """ask(path, body): the coding in which a browser gets the body, always of the same profile."""
+    """ask(path, body) returns the coding in which a browser gets the body; the profile is
+    shared."""
 
     def ask(path, body):
         said = subprocess.run(
@@ -72,11 +73,11 @@ def test_chromium_decodes_differences_whatever_becomes_of_the_server(server, ask
         return ask("/pages/page.html", PAGE)
 
     def becomes_a_difference():
-        """A browser writes a dictionary when it finds time."""
+        """A browser stores a dictionary when it has time."""
         server.wait_for(lambda: page() == "dcz", 60, "a difference")
 
     def forget(body):
-        """The folder does not have it any more."""
+        """Removes the dictionary from the server's folder."""
         for file in store_of(server).glob(hashlib.sha256(body).hexdigest() + "*"):
             file.unlink()
 
@@ -86,7 +87,7 @@ def test_chromium_decodes_differences_whatever_becomes_of_the_server(server, ask
     for reload in (server.graceful, server.restart):
         reload()
         assert page() == "dcz"
-    # There is another one: the browser has that of before, and may use it.
+    # The dictionary changes; the browser has the previous one and may use it.
     server.write("dict.html", OTHER)
     assert page() == "dcz"
     ask("/d/dict.html", OTHER)
@@ -96,17 +97,18 @@ def test_chromium_decodes_differences_whatever_becomes_of_the_server(server, ask
     assert page() != "dcz"
 
 
-# --- What a browser and this server make of each other, after the published tests of browsers
-# (web-platform-tests, fetch/compression-dictionary). Of those is left out what this server never
-# sends: malformed fields, patterns of other origins, types that are not raw, ids that are too long.
+# --- Chromium and this server, after the published tests of browsers (web-platform-tests,
+# fetch/compression-dictionary). Cases that this server never sends are left out: malformed fields,
+# patterns of other origins, types that are not raw, ids that are too long.
 
 LARGE = bodies.text(1_200_000) + DICT
 # All characters that an id may have.
 CHARACTERS = "".join(map(chr, range(32, 127)))
 QUOTED = '"' + re.sub(r'(["\\])', r"\\\1", CHARACTERS) + '"'
 
-# {name: (the rule beside match, what else is set for the dictionary, Dictionary-ID of requests that
-# name it; None: none does)}. The dictionary is /by/NAME/dict.html, for what is below /of/NAME.
+# {name: (the rule beside match, other settings of the dictionary, the Dictionary-ID of requests
+# that name it; None: no request does)}. The dictionary is /by/NAME/dict.html, for pages below
+# /of/NAME.
 RULES = {
     "plain": ("", "", "-"),
     "id": ('id="v 1"', "", '"v 1"'),
@@ -155,7 +157,7 @@ SITE = PINNED + \
 
 
 class Seen(typing.NamedTuple):
-    """What httpd logged of a request and its response; "-": there was none."""
+    """The fields of a request and its response that httpd logged; "-": absent."""
 
     dest: str
     mode: str
@@ -167,7 +169,7 @@ class Seen(typing.NamedTuple):
 
 
 class Visitor:
-    """Someone at a page of the site, in a browser that has been nowhere."""
+    """A visitor with a fresh browser, at a page of the site."""
 
     numbers = itertools.count()
 
@@ -177,7 +179,7 @@ class Visitor:
         self.page.open(self.origin + path)
 
     def seen(self, path):
-        """The last request for it."""
+        """Returns the last request for the path."""
         lines = []
 
         def look():
@@ -189,23 +191,23 @@ class Visitor:
         return Seen(*re.sub(r"\\(.)", r"\1", lines[-1]).split(" ", 6))
 
     def get(self, path, body=DICT):
-        """A script asks for it."""
+        """Fetches the path by a script."""
         text = self.page.run(f"fetch({path!r}).then(answer => answer.text())")
         assert text.encode() == body
 
     def ask(self, path, moved="", origin=""):
-        """A script asks for a page; `moved`: at a URL that redirects there."""
+        """Fetches a page by a script; `moved`: a URL that redirects there."""
         number = next(self.numbers)
         self.get(f"{origin}{moved or path}/page.html?{number}", PAGE)
         return self.seen(f"{path}/page.html?{number}")
 
     def add(self, kind, **attributes):
-        """An element of the page, which loads something."""
+        """Adds an element to the page, which loads something."""
         self.page.run(f"document.head.append(Object.assign(document.createElement('{kind}'), "
                       f"{json.dumps(attributes)}))")
 
     def await_difference(self, path, body=DICT, **more):
-        """Until the browser has the dictionary: it takes one when it finds time."""
+        """Waits until the browser has the dictionary: it stores one when it has time."""
         found = []
 
         def ask():
@@ -217,7 +219,7 @@ class Visitor:
         return found[-1]
 
     def names_none(self, path):
-        """Even when it has one that it learnt of later."""
+        """Requests for the path name no dictionary, even after the browser got a later one."""
         self.get("/by/last/dict.html")
         self.await_difference("/of/last")
         return self.ask(path).dictionary == "-"
@@ -232,7 +234,8 @@ def site(httpd_shared):
 
 @pytest.fixture(scope="module")
 def browser(site, tmp_path_factory):
-    """It trusts the site's certificate: with one that it does not, it uses no dictionaries."""
+    """Trusts the site's certificate: Chromium uses no dictionaries with one that it does not
+    trust."""
     key = subprocess.run(["openssl", "pkey", "-in", site.root / "tls.pem", "-pubout", "-outform",
                           "der"], check=True, capture_output=True).stdout
     pin = base64.b64encode(hashlib.sha256(key).digest()).decode()
@@ -269,7 +272,7 @@ def test_the_newest_dictionary_is_named(visitor):
 
 
 def test_a_dictionary_stays_in_the_browsers_cache(visitor):
-    """Though Vary has what the browser itself says of dictionaries."""
+    """Vary names fields that the browser itself sets for dictionaries."""
     for _ in range(2):
         visitor.get("/by/plain/dict.html")
         visitor.await_difference("/of/plain")
@@ -311,7 +314,7 @@ def test_a_page_links_to_its_dictionary(site, browser, path, attributes):
     visitor.await_difference("/of/plain")
     seen = visitor.seen("/by/plain/dict.html")
     assert (seen.mode, seen.site) == ("cors", "same-origin")
-    assert seen.dest in ("empty", "compression-dictionary")  # until Chromium 156, and Fetch
+    assert seen.dest in ("empty", "compression-dictionary")  # the former before Chromium 156
 
 
 def test_a_policy_forbids_to_fetch_it(site, browser):
@@ -325,7 +328,7 @@ def test_another_origin_has_differences_where_cors_lets_it_read(site, browser):
                 crossOrigin="anonymous")
     seen = visitor.await_difference("/of/plain", origin=other)
     assert (seen.mode, seen.site) == ("cors", "cross-site")
-    assert visitor.ask("/of/plain").dictionary == "-"  # of its own origin
+    assert visitor.ask("/of/plain").dictionary == "-"  # the dictionary of its own origin
     path = f"/of/plain/page.html?{next(visitor.numbers)}"
     visitor.add("script", src=other + path)
     seen = visitor.seen(path)

@@ -1,4 +1,4 @@
-"""mod_cache in the same httpd: it keeps only what is whole, and slices no encoded body."""
+"""mod_cache in the same httpd: it stores only complete responses, and slices no encoded body."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from kit.precompressed import BODY, BR, OLD, PRECOMPRESSED, add_set
 
 CODINGS = pytest.mark.parametrize("coding", ["gzip", "br"])
 
-# Larger than what is encoded in one call, and more than a socket takes before the client reads.
+# Larger than one encoding call and than a socket's buffers.
 LARGE = bodies.noise(1 << 20) * 16
 
 MODES = ("keep", "remove", "weak", "suffix")
@@ -16,7 +16,7 @@ MODES = ("keep", "remove", "weak", "suffix")
 
 @pytest.fixture(scope="module", params=["On", "Off"], ids=["quick", "not quick"])
 def cached(httpd_shared, origin, request):
-    """A server that caches everything on disk, and says in X-Cache what it did."""
+    """A server that caches everything on disk, and reports in X-Cache."""
     server = httpd_shared(
         f"Elastic On\n{cache.DISK}CacheQuickHandler {request.param}\nCacheHeader On\n"
         f"CacheMaxFileSize 100000000\nProxyPass /p/ {origin.url}/\n"
@@ -26,7 +26,7 @@ def cached(httpd_shared, origin, request):
         + at("cut", "EnableSendfile Off", "ElasticLevel gzip 1", "ElasticLevel br 0"),
         modules=[*cache.MODULES, "proxy", "proxy_http"], allow_log=[cache.MISSED])
     cache.make_directory(server)
-    # mod_cache keeps nothing whose URL has a query: the tests need files of their own.
+    # mod_cache stores no URL with a query, so the tests need files.
     for name in ("all.txt", "identity.txt", "br.txt", "gzip.txt"):
         add_set(server, name, "br", "gz")
     return server
@@ -67,7 +67,7 @@ def test_precompressed_files_beside_mod_cache(cached):
 
 
 @pytest.mark.parametrize("modules,lines", [
-    (cache.MODULES, ""),  # which cache nothing
+    (cache.MODULES, ""),  # caches nothing
     (["session", "session_cookie"], "Session On\nSessionCookieName s path=/")],
     ids=["mod_cache", "mod_session"])
 def test_precompressed_files_beside_modules_with_filters_of_their_own(httpd, modules, lines):
@@ -80,8 +80,8 @@ def test_precompressed_files_beside_modules_with_filters_of_their_own(httpd, mod
 
 
 def ask_for_parts(client, path, coding):
-    """The path's whole, from the cache, and of the parts that requests got those that are encoded.
-    A part of the identity is right, and the whole in any coding."""
+    """Gets the path from the cache, whole and in parts; returns the parts that came encoded. A part
+    must be of the identity, the whole may be in any coding."""
     hit = cache.filled(client, path, coding)
     check.whole(hit, coding, BODY)
     tag = hit.headers.get("ETag")
@@ -121,7 +121,7 @@ def test_a_cached_precompressed_file_is_sliced_as_itself(cached, mode, coding):
 
 
 def test_a_cached_identity_is_sliced(cached):
-    """Only encoded bodies are kept from being sliced."""
+    """Only encoded bodies are protected from slicing."""
     with cached.connect() as client:
         check.plain(cache.filled(client, "/keep/identity.txt", None), BODY)
         answer = client.request("/keep/identity.txt", headers={"Range": "bytes=100-199"})

@@ -1,4 +1,4 @@
-"""Files that are not read again: their encodings are kept, and found by the files' numbers."""
+"""Cached encodings of files, which are found by the files' numbers without reading them."""
 
 import contextlib
 import mmap
@@ -13,7 +13,7 @@ from kit import at, bodies, check, faults
 from kit.keep import PINNED, cache, kept
 
 BODY = bodies.html(40000)
-OTHER = bodies.text(len(BODY))  # as long
+OTHER = bodies.text(len(BODY))  # of the same length
 LARGE = bodies.text(300_000)
 
 CONFIG = """
@@ -36,12 +36,12 @@ HOSTED = [f"/hosted/{number}.html" for number in range(3)]
 HOSTS = "".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n</VirtualHost>\n"
                 for name in ("localhost", "other"))
 
-# Seconds after which a file's numbers stand for its content.
+# After this many seconds, a file's numbers stand for its content.
 OLD = 40
 
 
 def age(httpd, directory, *config, **options):
-    """(clock, server) whose files are old from the beginning, and on a disk."""
+    """(clock, server); the server's files are old from the beginning, and on a disk."""
     clock = faults.Clock(directory, "disk")
     clock.skip(calendar=10 * OLD)
     return clock, httpd(*config, **clock.options, **options)
@@ -63,14 +63,14 @@ def server(aged):
 
 @contextlib.contextmanager
 def young(clock):
-    """Files that are written now are new."""
+    """Makes files that are written now count as new."""
     clock.skip(calendar=-10 * OLD)
     yield
     clock.skip(calendar=10 * OLD)
 
 
 def wait_kept(server, path, body=BODY, ae="gzip", headers=None):
-    """Until the file's encoding is kept, whichever child is asked."""
+    """Waits until every child has the file's encoding."""
     server.wait_for(lambda: kept(server, path, body, ae, headers), 60, f"{path} to be kept")
 
 
@@ -98,7 +98,7 @@ def test_a_cached_file_has_the_same_header_as_one_that_is_encoded(server):
 
 @pytest.mark.smoke
 def test_files_that_are_asked_for_at_once_have_bodies_of_their_own(server):
-    """More files than a process knows names of, by more clients than there are CPUs."""
+    """Uses more files than a process remembers, and more clients than there are CPUs."""
     files = {f"/many{n}.txt": bodies.text(2000 + n) for n in range(90)}
     for path, body in files.items():
         server.write(path[1:], body)
@@ -121,7 +121,7 @@ def test_a_file_is_cached_at_its_first_request(server):
 
 
 def test_a_cached_file_is_not_read(server):
-    """By the bytes that the children have read by system calls; nothing maps the file."""
+    """Counts the bytes that children read by system calls; they map no file."""
 
     def read():
         total = 0
@@ -133,13 +133,13 @@ def test_a_cached_file_is_not_read(server):
     wait_kept(server, "/large.txt", LARGE)
     before = read()
     assert all(kept(server, "/large.txt", LARGE) for _ in range(20))
-    # The requests themselves, and whatever children read while they start.
+    # The requests, and reads of children that are starting.
     assert read() - before < 10 * len(LARGE)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_file_that_changes_is_another_one(aged, replaced):
-    """It is written in place, or replaced by another one of the same time of modification."""
+    """The file is written in place, or replaced by one with the same modification time."""
     clock, server = aged
     name = f"changing-{replaced}.html"
     path = server.write(name, BODY)
@@ -154,7 +154,7 @@ def test_a_file_that_changes_is_another_one(aged, replaced):
 
     wait_kept(server, f"/{name}")
     with young(clock):
-        for body in (OTHER, BODY, OTHER):  # as long
+        for body in (OTHER, BODY, OTHER):  # of the same length
             change(body)
             for _ in range(3):
                 check.encoded(server.get(f"/{name}", ae="gzip"), "gzip", body)
@@ -164,15 +164,15 @@ def test_a_file_that_changes_is_another_one(aged, replaced):
 
 
 def by_number(server, path, body):
-    """Whether the file is recognized without being read: nothing else is kept at first sight."""
+    """True if the file is recognized without being read: only files are stored at first sight."""
     assert not kept(server, path, body)
     return kept(server, path, body)
 
 
 @pytest.mark.parametrize("seconds, settled", [(10, False), (OLD + 5, True)])
 def test_what_is_written_through_a_mapping_is_seen(httpd, tmp_path, seconds, settled):
-    """The kernel changes a file's times at the first write to a page, and not again until it has
-    written the page back: until then only the content says what it is."""
+    """The kernel changes a file's times at the first write to a page, and again only after it has
+    written the page back. Until then only the content identifies the file."""
     clock = faults.Clock(tmp_path, "disk")
     server = httpd(CONFIG, modules=("socache_shmcb", "include"), **clock.options)
     path = server.write("mapped.html", BODY)
@@ -188,7 +188,7 @@ def test_what_is_written_through_a_mapping_is_seen(httpd, tmp_path, seconds, set
 
 
 def test_a_file_in_memory_is_always_read(httpd, tmp_path):
-    """There nothing is written back."""
+    """Files in memory are never written back."""
     clock = faults.Clock(tmp_path)
     server = httpd(CONFIG , modules=("socache_shmcb", "include"),
                    **clock.options)
@@ -208,10 +208,10 @@ def test_a_file_in_memory_is_always_read(httpd, tmp_path):
 
 
 def test_a_files_name_is_of_one_virtual_host(server):
-    """A child remembers it: no other host may find what is cached by it."""
+    """A child remembers the name; no other host may find the entry by it."""
     for path in HOSTED:
         wait_kept(server, path)
-        for _ in range(20):  # whichever child is asked then
+        for _ in range(20):  # for every child
             kept(server, path, BODY)
     for path in HOSTED:
         assert not kept(server, path, BODY, headers={"Host": "other"})
@@ -229,7 +229,7 @@ def test_a_file_that_changes_while_it_is_encoded_is_not_cached(httpd, tmp_path):
     server.start()
     server.write("other", OTHER)
     check.encoded(server.get("/page.html", ae="gzip"), "gzip", BODY)
-    assert page.read_bytes() == OTHER  # it was overwritten meanwhile
+    assert page.read_bytes() == OTHER  # overwritten meanwhile
     assert cache(server)["stored"] == 0
     check.encoded(server.get("/page.html", ae="gzip"), "gzip", OTHER)
     other.unlink()
@@ -249,7 +249,7 @@ def test_a_precompressed_file_wins(server):
 def test_who_may_not_have_the_file_gets_no_encoding_of_it(server):
     key = {"X-Key": "open"}
     wait_kept(server, "/closed/page.html", headers=key)
-    server.expect_log("AH01630")  # denied
+    server.expect_log("AH01630")  # access is denied
     assert server.get("/closed/page.html", ae="gzip").status == 403
     assert kept(server, "/closed/page.html", BODY, headers=key)
 
@@ -261,14 +261,14 @@ def test_what_a_filter_makes_of_a_file_is_not_the_file(server):
 
 
 def test_nobody_waits_for_an_encoding_that_memory_did_not_allow(httpd, tmp_path):
-    """A sparse file, whose encoding would be waited for longer than a client waits."""
+    """A sparse file: its encoding would take longer than a client waits."""
     _, server = age(httpd, tmp_path, "Elastic On\nElasticCache On\nElasticControl off\n"
                     "ElasticLevel br 11\nElasticWholeBody 1G\nElasticPoolMemory 1000G\n"
                     "ElasticMaxMemory 1M\n", modules=("socache_shmcb",))
     path = server.write("large.txt", b"")
     os.truncate(path, 1 << 29)
     misses = int(server.status()["ElasticCacheMisses"])
-    with server.connect() as connection:  # to one process
+    with server.connect() as connection:  # to a single process
         for _ in range(2):
             connection.send(b"HEAD /large.txt HTTP/1.1\r\nHost: localhost\r\n"
                             b"Accept-Encoding: br\r\n\r\n")

@@ -1,4 +1,5 @@
-"""scripts/compare: ours differs from the stock modules where its rows say so, and only there."""
+"""scripts/compare: this module differs from the stock modules in the listed rows, and only
+there."""
 
 import dataclasses
 import os
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(not env.MODULE or not os.path.exists(env.module_
 
 
 def row(**fields):
-    """The first that has these."""
+    """The first row with these fields."""
     return next(one for one in ROWS if fields.items() <= vars(one).items())
 
 

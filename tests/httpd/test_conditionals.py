@@ -1,5 +1,5 @@
-"""Entity tags of encoded bodies, conditional requests about them, and ranges, which are always of
-the identity: one table of requests for every way by which a body is delivered."""
+"""Entity tags of encoded bodies, conditional requests, and ranges, which always come from the
+identity: one table of requests for every way to deliver a body."""
 
 import functools
 import itertools
@@ -16,13 +16,12 @@ from kit.precompressed import BODY, DATE, OLD, PRECOMPRESSED, add_set
 
 SPAN, PART = "bytes=100-199", BODY[100:200]
 SINCE = {"If-Modified-Since": DATE}
-MADE = "7530-55443b7e3c000"  # as httpd makes tags of files; "o" is nothing that it would make
+MADE = "7530-55443b7e3c000"  # like httpd's tags of files; "o" is not
 FILE_ETAGS = {fields.replace(" ", "-").lower(): fields for fields in (
     "MTime", "Size", "INode Size", "INode MTime Size", "Digest", "Size Digest")}
 CHAINS = ("BROTLI_COMPRESS;DEFLATE", "DEFLATE;BROTLI_COMPRESS")
 
-# Answers 304 by itself where it is asked about "cgi" (mod_cgi leaves that to the script, and to
-# httpd).
+# Answers 304 itself, unless asked for "cgi": mod_cgi leaves that to the script and to httpd.
 TAGS = {"strong": '"cgi"', "weak": 'W/"cgi"', "bare": "cgi", "none": None, "open": '"a;b'}
 CGI = f"""\
 tags, mode = {TAGS!r}, os.environ['QUERY_STRING']
@@ -34,7 +33,7 @@ head('Content-Type: text/plain', 'Accept-Ranges: bytes',
      'Last-Modified: {DATE}', *(['ETag: ' + tag] if tag else []))
 out(bodies.html(30000))
 """
-# Their tag is the query; httpd compares none where a script says its status.
+# The query is the tag; httpd compares no tags if a script sends its own status.
 ANY_TAG = """\
 from urllib.parse import unquote
 head({}'Content-Type: text/plain', 'ETag: "' + unquote(os.environ['QUERY_STRING']) + '"')
@@ -54,7 +53,7 @@ PLACES = {
     **{name: f"Elastic On\nFileETag {fields}" for name, fields in FILE_ETAGS.items()},
     "none": "Elastic On\nFileETag None",
 }
-# mod_file_cache knows files by their place below DocumentRoot, and none of an Alias.
+# mod_file_cache finds files by their place below DocumentRoot, never through an Alias.
 KEPT = {"kept.txt": "Elastic On",
         **{f"kept-{chain}.txt": f"SetOutputFilter {chain}" for chain in CHAINS}}
 
@@ -63,7 +62,7 @@ WEAK, STRONG = 'W/"{}-{}"', '"{}-{}"'
 
 class Delivery(NamedTuple):
     path: str
-    tag: str  # of an encoded body, made of the identity's tag without quotes and the coding
+    tag: str  # of an encoded body, made from the identity's tag without quotes and the coding
     codings: tuple = ("gzip", "br")
     kind: str = "file"  # or script, backend, precompressed
 
@@ -119,19 +118,19 @@ def server(httpd_shared, origin):
 
 @pytest.fixture(scope="module")
 def tag_of(server):
-    """tag_of(path, coding): the tag of the body in that coding; None: of the identity."""
+    """tag_of(path, coding) is the tag of the body in that coding; None: of the identity."""
     return functools.cache(lambda path, ae=None: server.get(path, ae=ae).headers.get("ETag"))
 
 
 class Tags(NamedTuple):
-    """What a row of the table may name, by str.format."""
+    """The names that rows of the table may use in str.format."""
 
     coding: str
     other: str  # another coding
     own: str  # the identity's tag
-    sent: str  # that of the body in the coding
+    sent: str  # the tag of the body in the coding
     strong: str
-    others: str  # that of the body in the other coding
+    others: str  # the tag of the body in the other coding
     date: str = DATE
 
 
@@ -143,10 +142,10 @@ def tags(tag_of, delivery, coding):
 
 
 def check_answer(answer, delivery, tags, status, what):
-    """`what` is the tag of a 304, and the coding of a 200; a part is one of the identity."""
+    """`what` is the tag of a 304, or the coding of a 200; a part comes from the identity."""
     if status == 304:
         check.not_modified(answer, what)
-        # A cache would compare the identity's length with that of its entry, or keep it.
+        # A cache would store the identity's length, or compare it with its entry.
         assert "Content-Length" not in answer.headers
     elif status == 206:
         check.whole(answer, None, PART, 206)
@@ -170,7 +169,7 @@ def test_modes(server, tags, delivery, coding):
     check_answer(answer, delivery, tags, 200, coding)
     assert answer.headers["ETag"] == tags.sent
     if delivery.kind == "precompressed":
-        # Strong, and its own, though size and time may be the file's; ranges can be had of it.
+        # Strong and different, even if size and time equal the file's. Ranges are available.
         assert tags.sent.startswith('"')
         assert tags.sent.endswith({"br": '.br"', "gzip": '.gz"'}[coding])
         assert answer.headers["Accept-Ranges"] == "bytes"
@@ -179,7 +178,7 @@ def test_modes(server, tags, delivery, coding):
     identity = server.get(delivery.path)
     check.plain(identity, BODY)
     assert identity.headers["ETag"].startswith('"') and len(tags.own) > 2
-    if delivery.path != "/kept.txt":  # mod_file_cache does not say so
+    if delivery.path != "/kept.txt":  # mod_file_cache does not announce ranges
         assert identity.headers["Accept-Ranges"] == "bytes"
     assert "ETag" not in server.get("/remove/a.txt", ae=coding).headers
 
@@ -187,7 +186,7 @@ def test_modes(server, tags, delivery, coding):
 @pytest.mark.parametrize("place,given,expected", [
     ("/weak/tag.cgi?", "weak", 'W/"cgi-{}"'), ("/suffix/tag.cgi?", "weak", 'W/"cgi-{}"'),
     ("/weak/tag.cgi?", "none", None), ("/suffix/tag.cgi?", "bare", "cgi"),
-    # What is left open takes no suffix, and two codings would share it.
+    # An open tag takes no suffix, so two codings would share it.
     *((place, "open", None)
       for place in ("/weak/tag.cgi?", "/suffix/tag.cgi?", "/remove/tag.cgi?", "/on/"))])
 def test_tags_of_a_cgi(server, place, given, expected):
@@ -202,13 +201,13 @@ def test_tags_of_a_cgi(server, place, given, expected):
 
 # --- If-None-Match
 
-# What is named, the coding that the request accepts, and the answer.
+# (the tag named, the coding that the request accepts, the answer)
 IF_NONE_MATCH = [
     ("{sent}", "{coding}", 304, "{sent}"), ('"a,b" , {sent}', "{coding}", 304, "{sent}"),
     ('"x",{sent}, W/"y"', "{coding}", 304, "{sent}"),
     ("{own}", "{coding}", 304, "{own}"), ("{own}", None, 304, "{own}"),
     ('"x", {own}', "{coding}, {other};q=0.5", 304, "{own}"),
-    # A client has a body that it could not use now.
+    # The client has a body that it could not use now.
     ("{sent}", None, 200, None), ("{sent}", "identity", 200, None),
     ("{sent}", "{coding};q=0", 200, None), ("{others}", "{coding}", 200, "{coding}"),
     ("{others}", "{coding}, {other}", 304, "{others}"),
@@ -239,11 +238,11 @@ def test_lists_and_either_strength(server, tags, delivery, coding, form):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("path,named,ae,coding", [
-    # Of a coding that is not accepted, or not enabled.
+    # Codings that are not accepted or not enabled.
     ("/weak/a.txt", 'W/"{}-gzip"', "gzip;q=0, br", "br"),
     ("/only-gzip/a.txt", 'W/"{}-br"', "gzip, br", "gzip"),
     ("/off/a.txt", '"{}-gzip"', "gzip", None),
-    # Of another body; and what is no tag.
+    # Tags of other bodies, and texts that are no tags.
     *(("/weak/a.txt", named, "gzip", "gzip")
       for named in ('"{}-gzip-gzip"', 'W/"-gzip"', '"', "W/", "{}-gzip", '"{}-gzip'))])
 def test_a_coding_that_is_no_longer_accepted_or_enabled_is_sent_anew(server, tag_of, path, named,
@@ -252,28 +251,28 @@ def test_a_coding_that_is_no_longer_accepted_or_enabled_is_sent_anew(server, tag
     check.whole(server.get(path, ae, {"If-None-Match": named}), coding, BODY)
 
 
-# Of a resource whose tag is "t": what is named, and the answer to who accepts gzip: 304, 200, or
-# "own" where that is left to whom the tag is of.
+# For a resource with the tag "t": the tag named, and the answer if gzip is accepted: 304, 200, or
+# "own" if the owner of the tag decides.
 FORMS = {
     'W/"t-gzip"': 304, '"t-gzip"': 304, '"x" ,W/"t-gzip", "y"': 304, 'x, W/"t-gzip"': 304,
     '"t"': "own", 'W/"t"': "own", '*': "own", '"T-gzip"': 200, '"t-br"': 200, '"t-gzip-gzip"': 200,
     '"t-dcz"': 200, '"xt-gzip"': 200, '"t-gunzip"': 200, '"t-gzip-gunzip"': 200,
-    # What is no tag (RFC 9110 §8.8.3).
+    # Texts that are no tags (RFC 9110 §8.8.3).
     "t-gzip": 200, "W/t-gzip": 200, 'w/"t-gzip"': 200, 'W/ "t-gzip"': 200, '"t-gzip': 200,
     "'t-gzip'": 200, '"x,"t-gzip"': 200,
 }
-# Who answers, and whether it compares tags at all.
+# {answerer: whether it compares tags itself}
 ANSWERERS = {
     "file": True, "/weak/told.cgi": True, "/weak/deaf.cgi": False,
     "/on/told": True, "/on/deaf": False, "/dropin/told": True, "/dropin/deaf": False}
-# A word, numbers and digests as httpd and others make them, and none.
+# A word, numbers, digests like those of httpd and others, and the empty tag.
 TEXTS = ["abc", "17", MADE, "2jmj7l5rSw0yVb/vlWAYkK/YBwk=", "d41d8cd98f00b204e9800998ecf8427e",
          "a b;c=1", "x-br"]
 
 
 @pytest.mark.parametrize("answerer", ANSWERERS)
 def test_one_rule_for_whoever_answers(server, tag_of, answerer):
-    """Tags compare weakly, whatever they look like, with those of the codings that are accepted."""
+    """Tags of all shapes compare weakly with those of the accepted codings."""
     if answerer == "file":
         paths = [f"/{name}/a.txt" for name in ("weak", "suffix", *FILE_ETAGS)]
         texts = {path: tag_of(path).strip('"') for path in paths}
@@ -303,8 +302,8 @@ def test_one_rule_for_whoever_answers(server, tag_of, answerer):
 @pytest.mark.parametrize("place,weak", [
     ("/weak/tag.cgi?", ""), ("/on/tag/", ""), ("/on/weak-tag/", "W/"), ("/named/tag/", "")])
 def test_a_tag_that_ends_so_by_itself(server, place, weak):
-    """It is the page's own; and by weak comparison that of "home" in the coding, for who takes
-    that."""
+    """The tag is the page's own. By weak comparison it is also the tag of "home" in the coding, for
+    clients that accept it."""
     for coding in ("gzip", "br"):
         def ask(name, named, ae=coding):
             return server.get(place + name, ae, {"If-None-Match": named})
@@ -332,10 +331,10 @@ def test_a_cgis_own_tag_that_ends_in_a_suffix(server):
     ("/weak/a.txt", None, None), ("/weak/a.txt", "gzip;q=0", None), ("/remove/a.txt", "br", "br"),
     ("/only-gzip/a.txt", "br", None), ("/weak/small.txt", "gzip", None),
     ("/weak/a.bin", "gzip", None), ("/off/a.txt", "gzip", None), ("/fixed/a.txt", "gzip", None),
-    # mod_filter leaves out for a 304 what AddOutputFilterByType names, unless it is asked; it knows
-    # which types that is for.
+    # For a 304, mod_filter skips the filters of AddOutputFilterByType unless it is told otherwise;
+    # it knows their types.
     *((f"/typed-ELASTIC/a.{name}", ae, None) for name, ae in (("txt", None), ("html", "gzip"))),
-    # Of two filters that one counts which encodes.
+    # If two filters could encode, the one that does decides.
     *((path, ae, coding) for chain, first in zip(CHAINS, ("br", "gzip"))
       for path in (f"/named-{chain}/a.txt", f"/typed-{chain}/a.txt", f"/kept-{chain}.txt")
       for ae, coding in (("gzip, br", first), ("gzip, br;q=0.5", "gzip"),
@@ -356,8 +355,8 @@ def test_where_no_tag_is_named_a_304_has_that_of_a_200(server, path, ae, coding)
     ("/weak/tag.cgi?304", 'W/"cgi-gzip"'), ("/suffix/tag.cgi?304", '"cgi-gzip"'),
     ("/on/packed", '"o-gzip"')])
 def test_a_304_of_a_script_or_an_origin(server, path, tag):
-    """Its type is not known, and taken for one that is listed. A tag with a coding's suffix is one
-    of an encoded body already."""
+    """The type is unknown, and counts as listed. A tag with a coding's suffix is that of an encoded
+    body already."""
     for condition in (SINCE, {"If-None-Match": tag}):
         check.not_modified(server.get(path, "gzip", condition), tag)
 
@@ -379,7 +378,7 @@ def test_over_every_protocol(server, tag_of, path, protocol):
         for ask in (server.get, server.head):
             check.not_modified(ask(path, "br", fields, protocol=protocol), sent)
     if path.endswith("a.txt"):
-        # A request for a range asks about the identity.
+        # A range request is about the identity.
         since = server.get(path, "br", {"Range": SPAN, **SINCE}, protocol=protocol)
         check.not_modified(since, tag_of(path))
     part = server.get(path, "br", {"Range": SPAN}, protocol=protocol)
@@ -400,8 +399,8 @@ def test_over_every_protocol(server, tag_of, path, protocol):
     ("weak", '"{}-dcz"', 412), ("off", '"{}-gzip"', 412),
     *((name, '"{}-gzip", "{}-br"', 200) for name in FILE_ETAGS), ("none", '"{}-gzip"', 412)])
 def test_if_match_takes_tags_that_clients_have_made_strong(server, tag_of, place, match, status):
-    """In whatever mode, of a file whose own tag is strong, however it was made; and whatever coding
-    the request accepts: it asks about a body that the client has."""
+    """Works in every mode for a file whose own tag is strong, and for every Accept-Encoding,
+    because the condition is about a body that the client has."""
     own = tag_of(f"/{place}/a.txt")
     assert (own is None) == (place == "none")
     match = {"If-Match": match.format(*[(own or "").strip('"')] * 2)}
@@ -423,7 +422,7 @@ def test_a_backend_is_asked_for_the_strong_tags_of_its_own(server, origin):
 
 
 def test_by_type_beside_another_module(server, tag_of):
-    """It is not run for a 304 on our account, and whether ours would be is not known then."""
+    """mod_filter does not run the other filter for a 304, and does not show if ours would run."""
     path, sent = "/beside/a.txt", tag_of("/beside/a.txt", "gzip")
     check.encoded(server.get(path, "gzip"), "gzip", BODY)
     check.not_modified(server.get(path, "gzip", SINCE), tag_of("/off/a.txt"))
@@ -432,17 +431,17 @@ def test_by_type_beside_another_module(server, tag_of):
 
 # --- ranges
 
-# If-Range, the coding that the request accepts, and the answer: a part of the identity, or the
-# whole in a coding; and what is different by the kind of delivery.
+# (If-Range, the coding that the request accepts, the answer, exceptions by the kind of delivery).
+# The answer is a part of the identity, or the whole in a coding.
 IF_RANGE = [
-    *((value, ae, "part", {"script": None})  # httpd knows no length that it could cut a part of
+    *((value, ae, "part", {"script": None})  # httpd has no length to cut a part from
       for value, ae in ((None, "{coding}"), (None, None), ("{own}", "{coding}"))),
-    # A part of one encoded body must never be continued with bytes of another one.
+    # Bytes of another encoding must never continue a part of an encoded body.
     ("{sent}", "{coding}", "{coding}", {"precompressed": "slice"}), ("{sent}", None, None, {}),
     ("W/{strong}", "{coding}", "{coding}", {}), ("{others}", "{coding}", "{coding}", {}),
     ('"other"', "{coding}", "{coding}", {}),
-    # The date does not say which representation the client has a part of; but who takes nothing
-    # else can only have a part of what a backend sends.
+    # A date does not identify the representation. A client that accepts no coding can only have a
+    # part of what the backend sends.
     ("{date}", "{coding}", "{coding}", {}), ("{date}", None, None, {"backend": "part"}),
 ]
 
@@ -467,7 +466,7 @@ def test_slices_are_of_the_identity(server, tags, delivery, coding, if_range, ae
 
 @pytest.mark.parametrize("ae", ["gzip", "br"])
 def test_slices_are_of_the_identity_whatever_the_method(server, ae):
-    """httpd cuts them out of the response of any: of a body whose length it knows."""
+    """httpd slices responses of every method if it knows the length."""
     for method in ("GET", "POST", "DELETE", "PATCH"):
         answer = server.get("/weak/tag.cgi?strong", ae, {"Range": SPAN}, method)
         assert (answer.status, answer.body) in ((200, BODY), (206, PART)), answer
@@ -484,7 +483,7 @@ def test_several_slices_one_that_cannot_be_met_and_what_is_none(server):
     assert answer.headers["Content-Type"].startswith("multipart/byteranges")
     answer = server.get("/weak/a.txt", "gzip", {"Range": "bytes=50000-"})
     assert answer.status == 416 and answer.coding is None
-    # A unit that httpd does not know; and a range is defined for GET only (RFC 9110 §14.2).
+    # An unknown unit is ignored; ranges are defined for GET only (RFC 9110 §14.2).
     check.encoded(server.get("/weak/a.txt", "gzip", {"Range": "lines=1-2"}), "gzip", BODY)
     head = server.head("/weak/a.txt", "gzip", {"Range": SPAN})
     assert head.raw == b"" and ("Content-Range" not in head.headers or head.coding is None)
@@ -498,7 +497,7 @@ def test_if_range_with_a_date_works_where_nothing_is_negotiated(server, path):
 
 @pytest.mark.smoke
 def test_a_script_that_is_asked_for_its_header_ends(httpd):
-    """It writes more than a pipe holds, and mod_cgi (of prefork) waits for its end."""
+    """The script writes more than a pipe holds, and mod_cgi (with prefork) waits for its end."""
     server = httpd("Elastic On", cgi={"long.cgi": "head('Content-Type: text/plain', 'ETag: \"l\"')\n"
                                                   "out('a line of a script ' * 20000)\n"})
     tag = server.get("/long.cgi", ae="gzip").headers["ETag"]

@@ -1,4 +1,4 @@
-"""`configtest` refuses every bad value of every directive, and says why; good values pass."""
+"""`configtest` refuses every bad value of every directive with a reason; good values pass."""
 
 import re
 from typing import NamedTuple
@@ -9,10 +9,10 @@ from kit import Server, env
 
 
 class Values(NamedTuple):
-    """Arguments of a directive. A bad one is a text, or (text, the part that the message repeats)
-    where that is not the text itself."""
+    """The arguments of a directive. A bad one is a text, or (text, part that the message
+    repeats)."""
 
-    allowed: list  # what the message about a bad value names
+    allowed: list  # named by the message about a bad value
     bad: list
     good: list
 
@@ -80,7 +80,7 @@ VALUES = {
         Values(["step", "off"], ["on", "step mix"], [])],
     "ElasticLoad": [Values(["auto", "stat", "cgroup"], ["all", "stat auto", "psi"],
                            ["auto", "stat", "CGROUP"])],
-    # More goals and patterns are those of the unit tests.
+    # The unit tests have more goals and patterns.
     "ElasticGoal": [
         Values(GOALS, ["speed", "latency p95 5ms", "time 5MB/s", "time auto 2Mbit/s 1Mbit/s",
                        "time 5 Mbit/s", "price", "cost 0.04/h", "cpu 50"],
@@ -156,15 +156,15 @@ VALUES = {
     "ElasticProcStat": [Values([], [], ["/proc/stat", "/nonexistent/stat"])],
 }
 
-# (directive, bad argument, the part of it that the message repeats, what the message allows)
+# (directive, bad argument, the part that the message repeats, the values that it allows)
 BAD = [(name, *((bad, bad.strip('"')) if isinstance(bad, str) else bad), values.allowed)
        for name, several in VALUES.items() for values in several for bad in values.bad]
-# What a good value needs beside it.
+# Other directives that a good value needs.
 NEEDS = {"ElasticDictionary": "ElasticDictionaryStore /tmp\n"}
 GOOD = ["elastic on", *(f"{NEEDS.get(name, '')}{name} {good}" for name, several in VALUES.items()
                         for values in several for good in values.good)]
 
-# Known, but not in every build: (line, what the warning names, whether this build has it)
+# Not in every build: (line, the names in the warning, whether this build has it)
 CLAMPED = [
     ("ElasticLevel zstd 1 19", "zstd", env.HAS_ZSTD),
     ("ElasticLevel zstd 3", "zstd", env.HAS_ZSTD),
@@ -177,7 +177,7 @@ CLAMPED = [
     ("ElasticLevel gzip 11 12", "gzip", env.HAS_LIBDEFLATE),
 ]
 
-# A good value of each; where they may stand is asked by the tests of the manual.
+# One good value of each; test_manual.py checks their contexts.
 ALL = {
     "ElasticCPU": "50 80", "ElasticInterval": "1s", "ElasticControl": "step",
     "ElasticBypass": "95", "ElasticProcStat": "/proc/stat", "ElasticLoad": "auto",
@@ -197,8 +197,8 @@ ALL = {
 
 @pytest.fixture(scope="module")
 def check():
-    """check(lines): (whether httpd takes them, what it said). A server of our own: it never runs,
-    and there is no log to check and nothing to stop."""
+    """check(lines) returns (accepted, output). Uses a server of its own, which never runs, so there
+    is no log to check and nothing to stop."""
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
     server = Server(modules=("socache_shmcb", "ext_filter", "substitute", "buffer", "cache",
@@ -213,7 +213,7 @@ def check():
 
 
 def refusal(check, lines):
-    """Why httpd refuses them, without the line that names the file."""
+    """Why httpd refuses the lines, without the line that names the file."""
     ok, output = check(lines)
     assert not ok, f"accepted: {lines}\n{output}"
     _, found, message = output.partition("Syntax error on line")

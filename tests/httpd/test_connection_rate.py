@@ -1,5 +1,5 @@
-"""ElasticGoal time auto: the rate of each connection, by what the kernel says of it. Its answers,
-and where clients come from, are the test's: see the library "connection" of kit/faults.py."""
+"""ElasticGoal time auto: the rate of each connection as the kernel reports it. The tests script the
+kernel's answers and the clients' addresses: see the library "connection" of kit/faults.py."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from kit.driven import start_driven
 
 PAGE = bodies.html(100_000)
 
-# Bytes a second. With the bounds below a saved byte is worth 8 ns, and 800 µs; by the rate of 5
+# Bytes a second. With the bounds below a saved byte is worth 8 ns or 800 µs; at the known rate of 5
 # Mbit/s it is worth 1600 ns.
 FAST, SLOW = 10 ** 9, 1250
 GOAL = "ElasticLevel br 0 10\nElasticGoal time auto 10kbit/s 1Gbit/s\n"
 
-# The levels of br that these prices pay for. Those at the ends of each range differ by so much in
-# what they ask for a saved byte that no measurement confuses them.
+# The levels of br that these prices pay for. The ranges lie so far apart that no measurement
+# confuses them.
 LEVELS = {"fast": range(3), "known": range(3, 10), "slow": range(10, 11)}
 
 HOSTS = "".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n{line}\n</VirtualHost>\n"
@@ -22,7 +22,7 @@ HOSTS = "".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n{line}\n</Virtual
 
 
 class FarAway:
-    """A server whose clients come from elsewhere, and what the library is told of them."""
+    """A server whose clients are remote, and the kernel's scripted answers."""
 
     def __init__(self, httpd, folder, config="", **kw):
         d = start_driven(httpd, GOAL + config, environ={"CONNECTION": "{root}/connection"},
@@ -33,8 +33,8 @@ class FarAway:
         d.load(5, 6, 5, 6)
 
     def say(self, rate, limited=False, size=1000, address="198.18.0.2", address_6="2001:db8::2"):
-        """`size` is that of the kernel's structure: 0 for what it really says, below 0 for a socket
-        that is no TCP."""
+        """`size` is that of the kernel's structure: 0 for the real answer, below 0 for a socket
+        that is not TCP."""
         part = self.server.root / "connection.part"
         part.write_text(f"{address} {address_6} {rate} {int(limited)} {size}\n")
         part.chmod(0o644)
@@ -48,7 +48,7 @@ def far(httpd_shared, tmp_path_factory):
 
 
 def rate_by(server, answer):
-    """Which of LEVELS a response has."""
+    """The name in LEVELS of the response's level."""
     check.encoded(answer, "br", PAGE)
     level = int(server.notes(answer)["elastic-level"])
     return next(name for name, levels in LEVELS.items() if level in levels)
@@ -56,7 +56,7 @@ def rate_by(server, answer):
 
 @pytest.mark.protocols("http/1.1", "h2c")
 def test_each_connection_has_its_own_rate(far, protocol):
-    """It is asked for each response, also of one connection."""
+    """The rate is read for each response, also on one connection."""
     with far.server.connect() as kept:
         for rate, name in ((SLOW, "slow"), (FAST, "fast"), (SLOW, "slow")):
             far.say(rate)
@@ -68,25 +68,25 @@ def test_each_connection_has_its_own_rate(far, protocol):
 V6 = {"ipv6": True}
 PROXIED = [{"headers": {name: value}} for name, value in (
     ("Via", "1.1 proxy"), ("X-Forwarded-For", "192.0.2.1"), ("Forwarded", "for=192.0.2.1"))] + [
-    # mod_remoteip takes the field away.
+    # mod_remoteip removes the field.
     {"headers": {"Host": "forwarded", "X-Forwarded-For": "192.0.2.1"}}]
 
 
-# What the kernel says, how is asked, and the rate that counts.
+# (the kernel's answer, the request, the rate that counts)
 @pytest.mark.parametrize("said,asked,name", [
     *(({"rate": rate}, asked, "known") for rate in (SLOW, FAST) for asked in PROXIED),
     ({"rate": SLOW}, {"headers": {"Host": "forwarded"}}, "slow"),
-    # A client of this machine.
+    # A client on this machine.
     ({"rate": SLOW, "address": "127.0.0.1"}, {}, "known"),
     ({"rate": SLOW, "address": "127.8.8.8"}, {}, "known"),
     ({"rate": SLOW, "address_6": "::1"}, V6, "known"),
     ({"rate": SLOW, "address_6": "::ffff:127.0.0.1"}, V6, "known"),
     ({"rate": SLOW, "address_6": "::ffff:198.18.0.2"}, V6, "slow"),
     ({"rate": SLOW}, V6, "slow"),
-    # No TCP, an old kernel, a structure that is cut in the middle, and nothing sent until now.
+    # Not TCP, an old kernel, a truncated structure, and nothing sent so far.
     *(({"rate": SLOW, "size": size}, {}, "known") for size in (-1, 104, 167)),
     ({"rate": 0}, {}, "known"),
-    # What the application limited only raises it.
+    # A rate that the application limited can only raise the known one.
     ({"rate": SLOW, "limited": True}, {}, "known"), ({"rate": FAST, "limited": True}, {}, "fast")])
 def test_whose_rate_counts(far, said, asked, name):
     far.say(**said)
@@ -94,8 +94,8 @@ def test_whose_rate_counts(far, said, asked, name):
 
 
 def test_what_the_kernel_really_says(httpd, tmp_path):
-    """Nothing is known before the first response was taken. The kernel counts by the clock: where
-    another process had the CPU, a response is sent at another rate."""
+    """The first response has no measured rate. The kernel counts wall-clock time, so the rate
+    varies if other processes use the CPU."""
     far = FarAway(httpd, tmp_path)
     far.say(0, size=0)
     with far.server.connect() as kept:

@@ -1,5 +1,5 @@
-"""A position that another process sets, and httpd without it: a file that the tests write, and a
-real elasticd. Nothing that becomes of either fails a request."""
+"""ElasticControl external: a position file that the tests write, and a real elasticd. No fault of
+either may fail a request."""
 
 import contextlib
 import signal
@@ -35,14 +35,14 @@ class Follower:
         self.wait(ElasticFollows="1", ElasticPosition=f"{position / TOP:.3f}", **values)
 
     def levels(self, count=3):
-        """The gzip levels of so many requests, each of which came whole."""
+        """The gzip levels of `count` requests, after checking that each body is complete."""
         answers = [self.server.get("/a.txt", ae="gzip") for _ in range(count)]
         assert all(a.coding == "gzip" and a.body == FILES["a.txt"] for a in answers)
         return {int(self.server.notes(a)["elastic-level"]) for a in answers}
 
     def own_step(self, percent):
-        """A step of httpd's own controller, whose first look after following is a beginning only:
-        it is given a second load where nothing came of the first."""
+        """A step of httpd's own controller. Its first sample after following only sets a baseline,
+        so a second load follows if the first has no effect."""
         before = self.server.status()["ElasticSteps"]
         for _ in range(20):
             self.own.busy(percent)
@@ -57,7 +57,7 @@ class Follower:
 
 @pytest.fixture
 def follower(httpd):
-    """Its file is there before it starts."""
+    """The position file exists before the server starts."""
     def start(config="", **first):
         made = Follower(httpd, config)
         made.file.write(**{"position": 2, **first})
@@ -91,7 +91,7 @@ def test_a_published_position_is_followed(follower):
 
 
 def test_the_lock_tells_that_its_writer_lives(follower):
-    """At once, however long the interval: what a killed elasticd leaves is not followed."""
+    """A killed elasticd's position is dropped at once, however long the interval is."""
     f = follower()
     f.server.expect_log("position was left by an elasticd that has ended")
     f.file.write(6, flags=LOCKED)
@@ -125,7 +125,7 @@ def test_a_file_that_is_not_there_at_the_start(httpd):
 
 @pytest.mark.parametrize("harm", HARMS)
 def test_without_a_position_its_own_controller_goes_on(follower, harm):
-    """It says so once, and no request fails meanwhile."""
+    """It logs that once, and no request fails meanwhile."""
     f = follower()
     f.server.expect_log(f"elastic: .*position .*{ALONE}")
     with Load(f.server, "/a.txt", FILES["a.txt"], clients=2) as load:
@@ -148,8 +148,8 @@ def test_without_a_position_its_own_controller_goes_on(follower, harm):
 
 @pytest.fixture
 def pair(httpd):
-    """A server, the elasticd that it follows, and a load that goes on meanwhile. At its end no
-    request failed."""
+    """A server, the elasticd that it follows, and clients that run meanwhile. At the end no request
+    has failed."""
     f = Follower(httpd, "")
     f.elasticd = Elasticd(f.server.root, f.path)
     with contextlib.closing(f.elasticd):
@@ -158,7 +158,7 @@ def pair(httpd):
         f.wait(ElasticFollows="1")
         with Load(f.server, "/a.txt", FILES["a.txt"]) as load:
             yield f
-        f.server.stop()  # first, for it would notice at once that elasticd is gone
+        f.server.stop()  # first, because it would notice a missing elasticd
     assert load.count > 20 and not load.failed, load.failed[:3]
 
 

@@ -1,5 +1,5 @@
-"""The controller in a real httpd: the load that it reads, the levels that responses get, and what
-becomes of its position. What it does with a load is proven by tests/unit and tests/sim."""
+"""The controller in a real httpd: the load that it reads, the levels of responses, and the life of
+its position. tests/unit and tests/sim prove how it reacts to loads."""
 
 import datetime
 import functools
@@ -18,7 +18,7 @@ from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
 from kit.process import descriptors, until
 from kit.procstat import ProcStat
 
-# The real load, each sample of which is in the log.
+# With the real load; the log has each sample.
 SAMPLING = "Elastic On\nElasticInterval 100ms\nLogLevel elastic:trace1\n"
 CHILDREN = None if env.MPM == "prefork" else (
     "StartServers 3\nServerLimit 4\nThreadsPerChild 8\nMaxRequestWorkers 32\n"
@@ -33,7 +33,7 @@ def shared(httpd_shared):
 
 @pytest.fixture
 def d(shared):
-    """A server at the position that one has after its start."""
+    """A server at the position that it has after a start."""
     shared.walk_to(START)
     return shared
 
@@ -50,7 +50,7 @@ def test_the_level_walks_from_ceiling_to_floor_and_back(d):
         status = d.nudge(100 if falling else 0)
         assert d.position(status) == position
         assert int(status["ElasticLevelGzip"]) == d.level("gzip") == position + 1
-        # Of `br 0 6` halves go up.
+        # Halves of `br 0 6` are rounded up.
         assert int(status["ElasticLevelBr"]) == d.level("br") == int(position / TOP * 6 + 0.5)
         # A place with bounds of its own follows the same position.
         assert d.level(path="/bounds/a.txt") == 3 + int(position / TOP * 2 + 0.5)
@@ -77,12 +77,12 @@ def test_off_stays_at_the_ceiling(driven):
 
 def test_a_pinned_level_does_not_move(driven):
     d = driven("ElasticLevel gzip 4")
-    d.walk_to(TOP - 3)  # of br's ladder, 0 … 6, as eighths
+    d.walk_to(TOP - 3)  # eighths of br's ladder, 0 … 6
     assert d.level() == 4
 
 
 def assert_mixed(found, position):
-    """The fraction's share of them took the upper level: of any first few, not only of all."""
+    """The position's fraction of all responses took the upper level, and so did every first few."""
     lower = int(position) + 1
     assert set(found) == {lower, lower + 1}
     uppers = itertools.accumulate(level == lower + 1 for level in found)
@@ -102,7 +102,7 @@ def test_mix_serves_its_fraction_evenly(driven, protocol):
         assert d.raw_position() % 1, "a whole position would show nothing"
         assert_mixed(d.levels(60 if protocol == "http/1.1" else 30, protocol), d.raw_position())
     position = d.raw_position()
-    d.server.expect_log("AH00288")  # worker's, while the child of before has the only place
+    d.server.expect_log("AH00288")  # from worker, while the old child has the only slot
     d.server.graceful()
     assert d.raw_position() == position
     assert_mixed(d.levels(30, protocol), position)
@@ -126,7 +126,7 @@ def test_bypass_begins_at_the_floor_only_and_ends_with_hysteresis(driven):
     answer = d.server.get("/a.txt", ae="gzip")
     check.plain(answer, FILES["a.txt"])
     assert d.server.reason(answer) == "bypass"
-    # A client that refuses the identity gets a coding all the same.
+    # A client that refuses identity still gets a coding.
     check.encoded(d.server.get("/a.txt", ae="gzip, identity;q=0"), "gzip", FILES["a.txt"])
     assert int(d.status()["ElasticSkipped-bypass"]) >= 1
     assert d.load(66)["ElasticBypass"] == "1"  # above low + (high − low)/2
@@ -144,12 +144,12 @@ def test_the_position_survives_a_graceful_restart(d):
     d.walk_to(3)
     d.server.graceful()
     assert d.position() == 3 and d.level() == 4
-    d.walk_to(2)  # by the new generation
+    d.walk_to(2)  # set by the new generation
 
 
 @pytest.mark.smoke
 def test_new_bounds_clamp_the_position(driven):
-    """And new thresholds are in force."""
+    """The new thresholds are in force as well."""
     d = driven()
     d.walk_to(7)
     narrow = "ElasticLevel gzip 1 3\nElasticLevel br 0 2\nElasticLevel zstd 1 3"
@@ -172,7 +172,7 @@ def test_a_restart_begins_anew(d):
 
 
 def test_dead_children_do_not_stop_the_sampling(driven):
-    """All but one of them, and all."""
+    """All children but one die, then all."""
     d = driven(mpm_config=CHILDREN)
     d.server.expect_log(KILLED)
     d.walk_to(TOP)
@@ -182,7 +182,7 @@ def test_dead_children_do_not_stop_the_sampling(driven):
             os.kill(victim, signal.SIGKILL)
         begin = time.monotonic()
         assert d.position(d.nudge(100)) == position
-        # A singleton of mod_watchdog would not run for ten seconds.
+        # A singleton of mod_watchdog would pause for ten seconds.
         assert time.monotonic() - begin < 6
 
 
@@ -211,7 +211,7 @@ def test_a_virtual_host_has_no_controller_of_its_own(httpd):
 
 
 def wait_samples(server, count):
-    """So many more. Requests would wake the children up."""
+    """Waits for this many more samples. Requests would wake the children."""
     def lines():
         return len(server.log.lines("elastic: load "))
 
@@ -220,7 +220,7 @@ def wait_samples(server, count):
 
 
 def _switches(child):
-    """How often each thread of a process has gone to sleep."""
+    """{thread: how often it has gone to sleep}"""
     text = {path.parent.name: path.read_text()
             for path in pathlib.Path(f"/proc/{child}/task").glob("*/status")}
     return {thread: int(re.search(r"(?m)^voluntary_ctxt_switches:\s+(\d+)", status)[1])
@@ -228,7 +228,7 @@ def _switches(child):
 
 
 def by_wakeups(server):
-    """(how often a thread of it woke up within 30 samples, child), the fewest first."""
+    """[(wakeups of its busiest thread within 30 samples, child)], the fewest first."""
     before = {child: _switches(child) for child in server.children()}
     wait_samples(server, 30)
     return sorted((max(count - before[child].get(thread, 0)
@@ -238,15 +238,15 @@ def by_wakeups(server):
 
 @pytest.fixture
 def sampling(httpd):
-    """An httpd of several children."""
+    """A server with several children."""
     server = httpd(SAMPLING, mpm_config=CHILDREN, allow_log=[SHORT_INTERVAL])
     wait_samples(server, 20)
     return server
 
 
 def test_one_child_samples_and_the_others_mostly_sleep(sampling):
-    """It wakes up for each sample, they once in ten seconds. Now and then one takes over from
-    another."""
+    """One child wakes up for each sample, the others every ten seconds. Now and then one takes over
+    from another."""
     for _ in range(5):
         began = time.monotonic()
         found = [wakeups for wakeups, _ in by_wakeups(sampling)]
@@ -266,7 +266,7 @@ def test_another_child_takes_over_from_one_that_stopped(sampling):
 
 
 def test_a_surge_of_responses_brings_the_sample_forward(httpd):
-    """Otherwise there is one every four seconds."""
+    """Without a surge there is one sample every four seconds."""
     server = httpd(SAMPLING.replace("100ms", "4s"), files=FILES)
 
     def is_early():
@@ -296,7 +296,7 @@ def test_sampling_leaves_no_descriptors_open(httpd):
 
 def test_only_the_cpus_that_httpd_may_use_count(driven):
     first = min(os.sched_getaffinity(0))
-    second = first + 1  # the script's; the machine may have it or not
+    second = first + 1  # the script's CPU; the machine may not have it
     d = driven("ElasticCPU 1 99", cpus=(first, second), wrapper=["taskset", "-c", str(first)])
     for percent in (30, 40, 50):
         d.stat.busy(100, cpu=second, ticks=100000)
@@ -304,7 +304,7 @@ def test_only_the_cpus_that_httpd_may_use_count(driven):
         d.wait(lambda s: s["ElasticCPU"] == f"{percent / 100:.3f}", "its load")
 
 
-# name: (what happens to /proc/stat, what undoes it where a new file does not)
+# {name: (damage to /proc/stat, its repair unless a new file is enough)}
 HARMS = {
     "empty": (lambda stat: stat.write(""), None),
     "garbage": (lambda stat: stat.write("cpu  a b c d\ncpu0 e f g h\n"), None),
@@ -356,7 +356,7 @@ def test_a_fifo_in_its_place_holds_nothing_up(httpd, lines):
     ("ElasticLoad cgroup", r"(stat|cgroup) \(.*\)"),
     ("ElasticProcStat /proc/stat", r"stat \(as configured\)")])
 def test_a_file_in_place_of_proc_stat_implies_stat(httpd, config, text):
-    """What the load is read from is on the status page and in the log."""
+    """The status page and the log name the source of the load."""
     server = httpd(SAMPLING + config, allow_log=[SHORT_INTERVAL])
     said = server.status()["ElasticLoad"]
     assert re.fullmatch(text, said)
@@ -365,8 +365,8 @@ def test_a_file_in_place_of_proc_stat_implies_stat(httpd, config, text):
 
 
 def test_a_limit_that_comes_is_noticed(httpd, tmp_path):
-    """Limits are looked at again every ten seconds. What control groups there are is proven by
-    tests/unit/test_machine.c."""
+    """Limits are read again every ten seconds. tests/unit/test_machine.c proves which control
+    groups count."""
     server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\n", start=False,
                    allow_log=[SHORT_INTERVAL], environ={"KERNEL_ROOT": "{root}/kernel"},
                    wrapper=faults.wrapper(faults.library(tmp_path, "kernel-root")))
@@ -378,7 +378,7 @@ def test_a_limit_that_comes_is_noticed(httpd, tmp_path):
         path.with_suffix(".part").rename(path)
 
     def wait_at(position, move):
-        """Lets time pass as `move` says until the position is there."""
+        """Makes time pass with `move` until the position is reached."""
         until(lambda: move() or float(server.status()["ElasticPosition"]) == position, 60,
               "a position")
 
@@ -421,7 +421,7 @@ def busy(seconds):
 @pytest.mark.slow
 @pytest.mark.alone
 def test_real_load_moves_the_level_down_and_its_end_moves_it_up(httpd):
-    """The thresholds are high: only CPUs that are all but saturated are above them."""
+    """Only nearly saturated CPUs are above these high thresholds."""
     server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\nElasticCPU 85 95",
                    files=FILES, allow_log=[SHORT_INTERVAL])
     cpus = len(os.sched_getaffinity(0))
@@ -447,7 +447,7 @@ def test_real_load_moves_the_level_down_and_its_end_moves_it_up(httpd):
             process.join(10)
             if process.is_alive():
                 process.kill()
-    # Where others keep the CPUs as busy as the burners did, it has to stay.
+    # The position must stay low while other processes keep the CPUs busy.
     until(lambda: is_at("9") or busy(5) > 0.85, 90, "the ceiling")
     if is_at("9"):
         serves("9")

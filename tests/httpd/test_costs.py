@@ -1,29 +1,29 @@
-"""What is learned of the costs of setups: when, and for how long."""
+"""Learned costs of setups: what is learned when, and how long it lasts."""
 
 import pytest
 
 from kit import bodies
 
 NOISE = bodies.noise(60_000)
-CLASS = 3  # of bodies between 32 and 128 KB, among the figures of ElasticCost-…
+CLASS = 3  # of bodies between 32 and 128 KB, in ElasticCost-…
 CONFIG = "Elastic On\nElasticLevel gzip 6"
 
 
 def costs(server):
-    """(ns of CPU time for a KB, percent of the bytes that is left) of gzip 6 for such a body."""
+    """(ns of CPU time for a KB, percent of the bytes left) of gzip 6 for such a body."""
     pair = server.status()["ElasticCost-gzip-6"].split()[CLASS].split("/")
     return tuple(map(float, pair))
 
 
 def serve(server, count=1):
     for _ in range(count):
-        # White noise saves nothing, which the table does not expect.
+        # White noise saves nothing, contrary to the table.
         answer = server.get("/n.txt", ae="gzip, identity;q=0")
         assert (answer.coding, answer.body) == ("gzip", NOISE)
 
 
 def learn(server, before):
-    """Serves until the table's size is far from what is expected."""
+    """Serves until the learned size is far from the table's."""
     def learned():
         serve(server, 16)
         return costs(server)[1] > 1.8 * before[1]
@@ -44,7 +44,7 @@ def test_a_graceful_restart_begins_with_what_was_learned_and_a_restart_with_the_
     for _ in range(2):
         server.graceful()
         assert costs(server) == pytest.approx(learned, rel=0.05)
-    # The new generation adds to it.
+    # The new generation continues.
     serve(server, 32)
     assert costs(server)[1] >= 0.95 * learned[1]
     server.restart()

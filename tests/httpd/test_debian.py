@@ -40,18 +40,18 @@ def debian(request):
 
 
 def switch(debian, *commands):
-    """Each command goes well; then the configuration is right and in force."""
+    """Runs each command successfully; then the configuration is valid and in force."""
     for command in commands:
         debian.run(*command.split())
     said = debian.run("apache2ctl", "configtest")
-    # Nothing is said of modules or settings; Debian has no ServerName.
+    # Modules and settings cause no messages; Debian has no ServerName.
     assert "Syntax OK" in said and "AH01574" not in said and "elastic:" not in said, said
     debian.start("graceful")
 
 
 def tag(debian, coding, ae=None):
-    """Of the page, which comes in `coding`, once, and whole. From the stock modules, too: they say
-    Accept-Ranges, which check.encoded() refuses."""
+    """The tag of the page, which must come in `coding`, once, and whole. For the stock modules,
+    too: they send Accept-Ranges, which check.encoded() refuses."""
     answer = debian.get("/", ae=ae or coding)
     check.whole(answer, coding, BODY)
     assert answer.varies or not coding, answer
@@ -64,11 +64,11 @@ def tag(debian, coding, ae=None):
     (["a2enmod brotli elastic"], {"elastic", "deflate", "brotli"}, {"gzip", "br"}),
     (["a2dismod -f deflate", "a2enmod elastic elastic-deflate elastic-brotli"], {"elastic"},
      {"gzip", "br"}),
-    # Debian has no brotli.conf; then nothing names the filter, as with the stock module.
+    # Debian has no brotli.conf; without it the filter is not in use, as with the stock module.
     (["a2enmod elastic-brotli"], {"elastic", "deflate"}, {"gzip"}),
     (["a2dismod -f deflate", "a2enmod elastic-brotli elastic-deflate"], {"elastic"}, {"gzip"})])
 def test_elastic_brotli_needs_no_brotli_conf(debian, commands, mapped, codings):
-    """What the commands bring, and how it is undone."""
+    """The commands load the module, and their undoing removes it."""
     switch(debian, *commands)
     assert debian.mapped() == mapped
     modules = debian.run("apache2ctl", "-M")
@@ -95,11 +95,11 @@ def test_elastic_deflate_reads_the_distributions_deflate_conf(debian):
     before = tag(debian, "gzip")
     switch(debian, "a2dismod -f deflate", "a2enmod elastic-deflate")
     assert debian.mapped() == {"elastic"} and tag(debian, "gzip") == before
-    # What deflate.conf does not name stays as it is, and so does what is too small.
+    # Types that deflate.conf does not name stay uncompressed, and so do small bodies.
     debian.write("picture.bin", BODY)
     assert debian.get("/picture.bin", ae="gzip").coding is None
     check.plain(debian.get("/small.html", ae="gzip"), SMALL, varies=False)
-    # The tag that was handed out is good for a 304, which it was not before.
+    # The earlier tag now gives a 304, which it did not before.
     check.not_modified(debian.get("/", ae="gzip", headers={"If-None-Match": before}), before)
 
 
@@ -131,7 +131,7 @@ def test_another_path_in_the_distributions_load_files(debian, names):
 
 
 def test_a_package_that_enables_the_stock_module_again(debian):
-    """Nothing refuses it: httpd keeps the record that it loads first, and says so."""
+    """httpd keeps the record that is loaded first, and warns."""
     switch(debian, "a2dismod -f deflate", "a2enmod elastic-deflate")
     debian.run("a2enmod", "deflate")
     assert "AH01574" in debian.run("apache2ctl", "configtest")
@@ -141,7 +141,7 @@ def test_a_package_that_enables_the_stock_module_again(debian):
 
 
 def test_a_module_whose_files_were_removed_while_enabled(debian):
-    """Without make uninstall, dangling links stay, which a2dismod takes away."""
+    """Without make uninstall, dangling links stay; a2dismod removes them."""
     switch(debian, "a2dismod -f deflate", "a2enmod elastic-deflate")
     for file in debian.available.glob("elastic*"):
         file.unlink()
@@ -151,7 +151,7 @@ def test_a_module_whose_files_were_removed_while_enabled(debian):
 
 
 def test_the_log_that_the_manual_shows(debian):
-    """It has a line for each response, though the default site has a log of its own."""
+    """The log has a line for each response, although the default site has a log of its own."""
     log = debian.root / "log" / "elastic.log"
     pieces = re.findall(r"^```apache\n(.*?)^```$", (ROOT / "docs/manual/status.md").read_text(), re.M | re.S)
     [piece] = [piece for piece in pieces if "LogFormat" in piece]
@@ -159,7 +159,7 @@ def test_the_log_that_the_manual_shows(debian):
     switch(debian, "a2enmod elastic")
 
     def logged():
-        tag(debian, "gzip")  # at first perhaps by a child that writes to the log before
+        tag(debian, "gzip")  # the first ones perhaps by an old child with the old log
         return log.exists() and "coding=gzip" in log.read_text()
 
     until(logged, 60, "a line of the log")

@@ -1,5 +1,4 @@
-"""Responses that become dictionaries (RFC 9842): which, what they carry, and what is kept of them.
-"""
+"""Responses that become dictionaries (RFC 9842): which ones, their fields, and the stored files."""
 
 import gzip
 import os
@@ -21,14 +20,14 @@ PLAIN = f"{RULE}\n{WEEK}\n"
 
 
 def entries(server, body, origin):
-    """What the folder says of the dictionary for the origin: a dict for each rule."""
+    """The folder's entries for the dictionary and the origin: a dict for each rule."""
     texts = [text for file in store_of(server).glob(name_of(body) + ".*")
              for text in file.read_text().split("elastic-dictionary 1\n")[1:]]
     found = [dict(line.partition(" ")[::2] for line in text.splitlines()) for text in texts]
     return [entry for entry in found if entry["origin"] == origin]
 
 
-# Below /NAME: what is set there, beside a rule and a lifetime of a week.
+# {NAME: the settings below /NAME, beside a rule and a lifetime of a week}
 REFUSED = {
     "private": 'Header set Cache-Control "private, max-age=60"',
     "fields": 'Header set Cache-Control "private=\\"a\\", max-age=60"',
@@ -58,7 +57,7 @@ SSLCACertificateFile {root}/tls.pem
     + at("removed", RULE, WEEK, "RequestHeader unset Authorization") + at("pages") \
     + at("both", 'ElasticDictionaryLink /d/dict.bin', RULE, WEEK)
 
-# Waits for the test, which makes the file `NAME` when it has seen what was written until then.
+# The script waits after the first part until the test makes the file `NAME`.
 PARTS = bodies.text(9000) + b"<the first part ends>", bodies.text(9001)
 CGI = {
     "parts.cgi": f"""\
@@ -115,8 +114,8 @@ def test_a_dictionary_is_kept_and_given_out(server, protocol):
 @pytest.mark.parametrize("path,coding,sent,body", [
     ("/d/dict.txt", "gzip", None, DICT), ("/plain/dict.txt", None, None, DICT),
     ("/expires/dict.bin", None, None, DICT),
-    ("/d/slow.cgi", "gzip", None, b"a" * 9000 + b"b" * 9000),  # it comes in pieces
-    # The file itself becomes one.
+    ("/d/slow.cgi", "gzip", None, b"a" * 9000 + b"b" * 9000),  # comes in pieces
+    # The original file becomes the dictionary.
     ("/precompressed/style.css", "gzip", PRECOMPRESSED, STYLE)])
 def test_it_is_given_out_whatever_its_coding_is(server, path, coding, sent, body):
     answer = server.get(path, ae="gzip")
@@ -139,10 +138,10 @@ def test_all_of_a_rule_is_given_out(server):
 @pytest.mark.parametrize("ae", ["gzip", None])
 @pytest.mark.parametrize("place", ["d", "plain"])
 def test_nothing_of_a_slow_body_is_withheld(server, place, ae, protocol):
-    """The first part arrives while the script waits for it to be seen."""
+    """The first part arrives while the script still waits."""
     seen = f"seen-{place}-{ae}-{protocol}".replace("/", "")
     host = {"Host": "localhost"} if protocol == "http/1.1" else None
-    # The script waits for 20 s.
+    # The script waits at most 20 s.
     with server.stream(f"/{place}/parts.cgi?{seen}", ae=ae, headers=host, protocol=protocol,
                        timeout=15) as got:
         assert got.headers[USE] == 'match="/pages/*"'
@@ -155,7 +154,8 @@ def test_nothing_of_a_slow_body_is_withheld(server, place, ae, protocol):
 
 @pytest.mark.parametrize("path", ["large.cgi", "short.cgi"])
 def test_what_is_no_whole_body_is_a_hash_that_nobody_knows(server, path):
-    """Too large, or shorter than announced: the header says before what it is to become."""
+    """Bodies that are too large or shorter than announced: the header has promised a dictionary,
+    but none is stored."""
     answer = server.get(f"/plain/{path}")
     assert USE in answer.headers
     kept = store_of(server) / name_of(answer.raw)
@@ -167,7 +167,7 @@ def test_what_is_no_whole_body_is_a_hash_that_nobody_knows(server, path):
 @pytest.mark.smoke
 @pytest.mark.parametrize("ae", ["gzip", None])
 def test_a_script_whose_page_is_copied_ends_with_a_late_304(server, ae):
-    """It writes more than a pipe holds, and mod_cgi (of prefork) waits for its end."""
+    """The script writes more than a pipe holds, and mod_cgi (with prefork) waits for its end."""
     tag = server.get("/d/long.cgi", ae=ae).headers["ETag"]
     answer = server.get("/d/long.cgi", ae=ae, headers={"If-None-Match": tag}, timeout=30)
     assert answer.status == 304
@@ -202,7 +202,7 @@ def test_who_has_logged_in_gets_none_though_the_credentials_were_removed(server)
 
 
 def test_who_has_a_client_certificate_gets_none(server):
-    """Also where SSLUserName makes no user of it."""
+    """Also if SSLUserName makes no user of the certificate."""
     for certificate, given in ((server.root / "tls.pem", False), (None, True)):
         with server.connect("tls", certificate=certificate) as connection:
             answer = connection.request("/d/mine.html")
@@ -222,12 +222,12 @@ def test_documents_name_the_dictionary(server):
     assert USE in answer.headers and "Link" not in answer.headers
 
 
-# --- what copies may take
+# --- memory of copies
 
 
 @pytest.fixture(scope="module")
 def bounded(httpd_shared, origin):
-    """A server that may hold 1 MB of bodies."""
+    """A server whose bodies may hold 1 MB."""
     origin.route("/broken", lambda exchange: (
         exchange.head(200, {"Content-Type": "text/plain", "Transfer-Encoding": "chunked"}),
         exchange.send(b"2328\r\n" + PARTS[0][:9000] + b"\r\n"), exchange.reset()))
@@ -249,7 +249,7 @@ def test_what_a_backend_breaks_off_is_no_dictionary(bounded):
 
 
 def test_what_bodies_may_hold_bounds_the_copy(bounded):
-    """Beyond ElasticMaxMemory the body goes out as always, and is no dictionary."""
+    """Beyond ElasticMaxMemory the body is sent as always, but becomes no dictionary."""
     for path, body, kept in (("small.bin", DICT, True), ("large.bin", bytes(2_000_000), False),
                              ("small.bin", DICT, True)):
         answer = bounded.get(f"/{path}")
@@ -301,7 +301,7 @@ def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
 
 
 def test_the_folder_is_bounded(httpd):
-    """Of what was made one after the other, the last ones are there."""
+    """Of several dictionaries the last ones are kept."""
     pages = {f"p{i}.bin": bytes([i]) * 200_000 for i in range(12)}
     server = httpd(STORE.replace("\n", " 1M\n") + PLAIN, files=pages, start=False)
     store = make_store(server)

@@ -1,4 +1,4 @@
-"""`scripts/dictionary check`: each fault that a site, a proxy or a cache may have, and its line."""
+"""`scripts/dictionary check` reports each fault that a site, a proxy or a cache may have."""
 
 import pathlib
 import re
@@ -20,15 +20,14 @@ TEN_MINUTES = 'Header set Cache-Control "public, max-age=600"'
 
 
 def site(name, page=(), dictionary=(), rule=None, link=None):
-    """Below /NAME a page that names the dictionary there."""
+    """Below /NAME: a page that names the dictionary there."""
     rule, link = rule or f'match="/{name}/*"', link or f"/{name}/dict.html"
     return at(name, f"ElasticDictionaryLink {link}", NO_CACHE, *page) \
         + f"<LocationMatch ^/{name}/(dict|each)>\nElasticDictionary {rule}\n{WEEK}\n" \
         + "\n".join(dictionary) + "\n</LocationMatch>\n"
 
 
-# Each is a site, with what is in its configuration; and the lines that are not "ok", as
-# {subject: (verdict, what its line has)}.
+# {site: (its configuration, the lines that are not "ok", as {subject: (verdict, text)})}
 SITES = {
     "good": ({}, {}),
     "element": ({"link": "Off"}, {}),
@@ -63,7 +62,7 @@ SITES = {
         "Vary": ("problem", "those with another dictionary get dcz.*private")}),
 }
 
-# Each is a site behind a proxy, with what the proxy has in its configuration.
+# The same for a site behind a proxy, with the proxy's configuration.
 PROXIED = {
     "passed": ([], {}),
     "via": (['Header set Via "1.1 a"'], {"in front": ("advice", "via: 1.1 a.*dcb, dcz through")}),
@@ -89,7 +88,7 @@ PROXIED = {
 }
 
 
-# Pages that are not page.html.
+# Pages other than page.html.
 PAGES = {"element": "element.html", "noise": "noise.html",
          "broken": "broken.cgi"}
 CGI = {
@@ -120,7 +119,7 @@ def server(httpd_shared):
 
 @pytest.fixture(scope="module")
 def proxy(httpd_shared, server):
-    """Does TLS, and what PROXIED says."""
+    """Terminates TLS, with the configuration of PROXIED."""
     sites = "".join(f"<Location /{name}>\n" + "\n".join(lines) + "\n</Location>\n"
                     for name, (lines, _) in PROXIED.items())
     made = httpd_shared(
@@ -134,7 +133,7 @@ def proxy(httpd_shared, server):
 
 
 def check(server, path, *options, url=None):
-    """(exit status, {subject: [(verdict, rest of the line)]})."""
+    """Returns (exit status, {subject: [(verdict, rest of the line)]})."""
     done = subprocess.run(
         [env.PYTHON, SCRIPT, "check", url or f"https://localhost:{server.tls_port}{path}",
          "--cafile", server.root / "tls.pem", *map(str, options)],
@@ -176,7 +175,7 @@ def test_a_release_is_a_dictionary_for_the_next_one(server):
 
 @pytest.mark.parametrize("name", ["far", "open"])
 def test_a_dictionary_of_another_origin(server, name):
-    """It has no use for the page, and is not asked for."""
+    """Such a dictionary is useless for the page, and the browser does not request it."""
     agrees(check(server, f"/{name}/page.html"), {
         "link": ("problem", f"at http://localhost:{server.port}.*serve it where the page")})
 
@@ -200,7 +199,7 @@ def test_the_origin_is_asked_past_what_is_in_front(server, proxy):
     (DICT, {"page": ("problem", "the coding is dcz, which was not asked for.*honour Vary")})],
     ids=["br", "dcz"])
 def test_a_cache_that_does_not_honour_vary(proxy, first, rows):
-    """It gives everyone what the first one got."""
+    """The cache sends everybody the first client's response."""
     path, host = f"/cached/page.html?{first is None}", f"localhost:{proxy.tls_port}"
     learn(proxy, "/cached/dict.html", "tls", Host=host)
     answer = ask(proxy, path, "br, dcz", first, "tls", Host=host)

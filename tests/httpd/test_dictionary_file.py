@@ -1,4 +1,4 @@
-"""ElasticDictionaryFile: a file is a host's dictionary, whatever maps URLs there, and at once."""
+"""ElasticDictionaryFile: a file is a host's dictionary at once, whatever maps URLs there."""
 
 import hashlib
 
@@ -36,7 +36,7 @@ SSLCertificateFile {root}/tls.pem
 </VirtualHost>
 """
 
-# Names of hosts, and what is set there.
+# {host: its settings}
 HOSTS = {
     "www.example": "",
     "none.example": "",
@@ -90,7 +90,7 @@ def server(httpd_shared, origin):
                                                              "authn_file", "authz_user",
                                                              "negotiation"])
     (made.root / "site.dict.br").write_bytes(SMALL)
-    (made.root / "users").write_text("u:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")  # password
+    (made.root / "users").write_text("u:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")  # "password"
     return made.start()
 
 
@@ -103,14 +103,14 @@ def get(server, path, host="www.example", protocol="tls", **kw):
 @pytest.mark.protocols("tls", "h2")
 @pytest.mark.parametrize("coding", ["dcz", pytest.param("dcb", marks=pytest.mark.dcb)])
 def test_a_page_is_a_difference_at_once(server, tmp_path, protocol, coding):
-    """Nobody has asked this httpd for the dictionary, and there is no ElasticDictionaryStore."""
+    """Nobody has requested the dictionary before, and there is no ElasticDictionaryStore."""
     headers = {"Host": "www.example", "Available-Dictionary": field(DICT), **DOCUMENT}
     answer = server.get("/page.html", f"gzip, {coding}", headers, protocol=protocol)
     assert decoded(answer, DICT, tmp_path, coding) == PAGE and len(answer.raw) < 1000
     assert answer.has_token("Vary", "Available-Dictionary")
-    assert LINK not in answer.headers  # who has it need not be told
+    assert LINK not in answer.headers  # the client has it already
     assert server.notes(answer)["elastic-dictionary"] == "used"
-    # A previous one, which another line still names.
+    # The previous dictionary, which another line still names.
     headers["Available-Dictionary"] = field(PAGE[:9000])
     answer = server.get("/page.html", f"gzip, {coding}", headers, protocol=protocol)
     assert decoded(answer, PAGE[:9000], tmp_path, coding) == PAGE
@@ -162,7 +162,8 @@ def test_no_other_host_serves_it(server, name, way, host):
 
 
 def test_members_get_it_and_nobody_else(server):
-    """What holds for the pages by <Location> holds for it; and no shared cache may keep it."""
+    """The <Location> that protects the pages protects the dictionary; no shared cache may store
+    it."""
     assert get(server, url_of(DICT), "members.example").status == 401
     answer = get(server, url_of(DICT), "members.example",
                  headers={"Authorization": "Basic dTpwYXNzd29yZA=="})
@@ -232,7 +233,8 @@ def test_bytes_that_are_no_text_go_out_as_such(server):
 
 
 def test_a_change_comes_with_a_reload_and_visitors_keep_what_they_have(httpd, tmp_path):
-    """By ElasticDictionaryStore also when the file is gone; and no bytes under another's name."""
+    """ElasticDictionaryStore keeps old dictionaries usable after the file is gone, and never mixes
+    up their bytes."""
     line = "ElasticDictionaryFile {root}/site.dict"
     server = start(httpd, f"Elastic On\nElasticControl off\n{line}\n"
                    "ElasticDictionaryStore {root}/dictionaries\n" + VHOST % ("www.example", ""))

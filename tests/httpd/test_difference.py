@@ -1,4 +1,4 @@
-"""Responses that are differences from a dictionary that the client has (RFC 9842)."""
+"""Responses that are compressed with a dictionary of the client (RFC 9842)."""
 
 import gzip
 
@@ -13,7 +13,7 @@ OTHER = bodies.text(30_000)
 STYLE = bodies.text(20_000)
 NOISE = bodies.noise(50_000)
 PRECOMPRESSED = gzip.compress(PAGE, 9, mtime=0)
-# Prepared, it has more than the 2 MB that each process may hold at least.
+# Prepared, it exceeds the 2 MB that each process may hold in any case.
 LARGE = bodies.text(3_000_000)
 STREAM = """\
 head('Content-Type: text/html')
@@ -58,7 +58,7 @@ def note(server, answer):
 
 
 def asked_for(server):
-    """How often dictionaries were asked for, by what became of it."""
+    """The number of requests that named a dictionary, by outcome."""
     return {key.removeprefix("ElasticDictionaryAsked-"): int(value)
             for key, value in server.status().items() if key.startswith("ElasticDictionaryAsked-")}
 
@@ -69,7 +69,7 @@ def asked_for(server):
 @pytest.mark.parametrize("coding,engine,levels", [
     ("dcz", "zstd", (9, 9)), pytest.param("dcb", "brotli", (5, 9), marks=pytest.mark.dcb)])
 def test_a_page_is_a_difference(server, tmp_path, protocol, path, coding, engine, levels):
-    """Whole and streamed."""
+    """For whole bodies and streams."""
     learn(server, protocol=protocol)  # an origin of its own
     answer = ask(server, f"/pages/{path}", f"gzip, {coding}", protocol=protocol)
     assert decoded(answer, DICT, tmp_path, coding) == PAGE
@@ -103,13 +103,13 @@ def test_who_does_not_ask_for_it_gets_another_coding(server, tmp_path, ae, codin
     field(DICT).replace(":", '"'), ":" + "A" * 8000 + ":", ":" + "é" * 43 + "=:", None])
 def test_a_field_that_is_none_is_no_error(server, value):
     fields = [(AVAILABLE, value)] if value is not None else \
-        [(AVAILABLE, field(DICT)), (AVAILABLE, field(OTHER))]  # it comes twice
+        [(AVAILABLE, field(DICT)), (AVAILABLE, field(OTHER))]  # the field comes twice
     answer = server.get("/pages/page.html", ae="gzip, dcz", headers=fields)
     check.encoded(answer, "gzip", PAGE)
     assert note(server, answer) == "malformed"
 
 
-# What is asked, and why no dictionary is used.
+# (request, the reason why no dictionary is used)
 OTHERS = [
     ("unknown", {"dictionary": b"never seen"}),
     ("unknown", {"Host": "localhost:1"}),
@@ -122,7 +122,7 @@ OTHERS = [
     ("cross-origin", {"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "cors",
                       "Origin": "https://a.example"}),
     ("cross-origin", {**CORS, "path": "/pages/open/page.html"}),
-    # By a field that mod_headers sets, when the precompressed file was looked at already.
+    # mod_headers sets a field when the precompressed file has been considered already.
     ("cross-origin", {**CORS, "Origin": "https://b.example", "path": "/pages/shared/page.html"}),
 ]
 
@@ -158,8 +158,8 @@ def test_who_may_read_the_page_gets_the_difference(server, tmp_path, asked, vari
 
 
 def test_it_comes_before_a_precompressed_file(server, tmp_path):
-    """Which has more bytes; but not where the client likes that better, or has no dictionary. Nor
-    where no field of the response can permit it."""
+    """The precompressed file has more bytes. It is sent if the client prefers its coding or has no
+    dictionary, or if no field of the response can permit the dictionary."""
     path = "/pages/precompressed/page.html"
     assert decoded(ask(server, path), DICT, tmp_path) == PAGE
     for asked in ({"ae": "gzip, dcz;q=0.9"}, {"dictionary": None}, {"dictionary": b"other"},
@@ -171,16 +171,15 @@ def test_it_comes_before_a_precompressed_file(server, tmp_path):
 
 
 @pytest.mark.parametrize("path,asked,coding,by_dictionary", [
-    # Where a rule names the path, whatever is asked.
+    # If a rule names the path, every response varies by the dictionary.
     *(("/pages/page.html", asked, coding, True) for asked, coding in (
         ({"dictionary": None}, "gzip"), ({"ae": None}, None),
         ({"ae": "dcz", "dictionary": OTHER, "Sec_Fetch_Dest": "image"}, None))),
     ("/pages/small.html", {"dictionary": None}, None, True),
-    # A page that httpd looks up elsewhere: the browser, which compares with the rule, knows nothing
-    # of it.
+    # A page that httpd looks up elsewhere: only the browser's own URL counts.
     ("/pages/inside.cgi", {}, "dcz", True), ("/free/inside.cgi", {}, "gzip", False),
-    # Not where none names it, nor where browsers use none, neither https nor this machine; and not
-    # where nothing is encoded.
+    # No rule names the path, browsers use no dictionaries (neither https nor this machine), or
+    # nothing is encoded.
     *(("/free/page.html", asked, "gzip", False)
       for asked in ({}, {"dictionary": None}, {"dictionary": OTHER})),
     ("/pages/page.html", {"dictionary": None, "Host": "www.example.org"}, "gzip", False),
@@ -197,7 +196,8 @@ def test_vary_is_on_what_could_have_been_different(server, path, asked, coding, 
 
 
 def test_a_304_comes_before_a_difference(server):
-    """It needs no dictionary: the client has the body. But it must know the coding still."""
+    """A 304 needs no dictionary, because the client has the body. It must still accept the
+    coding."""
     for path, weak in (("/pages/page.html", True), ("/pages/strong/page.html", False)):
         get = ask(server, path)
         tag = get.headers["ETag"]
@@ -209,7 +209,7 @@ def test_a_304_comes_before_a_difference(server):
             check.not_modified(again, tag)
             assert again.has_token("Vary", AVAILABLE)
         check.encoded(ask(server, path, "gzip", If_None_Match=tag), "gzip", PAGE)
-    # A strong tag is taken back, and a range is of the page.
+    # A strong tag is accepted again, and a range is cut from the page.
     assert ask(server, path, If_Match=tag).coding == "dcz"
     check.whole(ask(server, path, Range="bytes=0-99"), None, PAGE[:100], 206)
 
@@ -218,9 +218,9 @@ def test_what_no_dictionary_makes_smaller_goes_as_it_is(server, tmp_path):
     answer = ask(server, "/pages/noise.txt")
     check.plain(answer, NOISE)
     assert server.reason(answer) == "not-smaller"
-    # Differences say nothing of what other codings make of the type.
+    # Dictionaries teach nothing about other codings of the type.
     check.encoded(server.get("/pages/page.html", ae="gzip"), "gzip", PAGE)
-    # A page that its dictionary has nothing of is encoded all the same.
+    # A page unlike its dictionary is compressed with it all the same.
     assert decoded(ask(server, "/pages/other.txt"), DICT, tmp_path) == OTHER
 
 
@@ -234,7 +234,7 @@ def test_differences_are_counted(server):
     grown = [int(after[name]) - int(before[name]) for name in names]
     assert grown == [4, 3, 3 * len(PAGE), sum(len(answer.raw) for answer in sent)]
     for name in ("ElasticCacheHits", "ElasticCacheMisses", "ElasticCacheStored"):
-        assert after[name] == before[name]  # none is kept
+        assert after[name] == before[name]  # none is stored
 
 
 # --- the folder
@@ -277,7 +277,7 @@ def test_what_is_gone_from_the_folder_is_not_used(server, tmp_path, harm, reason
 
 
 def test_a_rule_that_is_gone_has_no_dictionaries(httpd, tmp_path):
-    """Its dictionaries are in the folder still; without it, no response there varies by them."""
+    """The folder still has its dictionaries, but without the rule no response varies by them."""
     def config(name):
         return BASE + at("d", f'ElasticDictionary match="/{name}/*"', WEEK) + at("one") + at("two")
 
@@ -294,14 +294,14 @@ def test_a_rule_that_is_gone_has_no_dictionaries(httpd, tmp_path):
 
 
 @pytest.mark.parametrize("config,learned,asked", [
-    # A relative rule may be for any path.
+    # A relative rule may match every path.
     (BASE + at("d", 'ElasticDictionary match="page*"', WEEK), DICT,
      {"/d/page.html": ("dcz", "used", True), "/page.html": ("gzip", "match", True)}),
-    # A drop-in encodes as the stock module does.
+    # A drop-in filter encodes like the stock module.
     (at("d", "Elastic On", 'ElasticDictionary match="/*"', WEEK)
      + at("pages", "SetOutputFilter DEFLATE"), DICT,
      {"/d/page.html": ("dcz", "used", True), "/pages/page.html": ("gzip", None, False)}),
-    # Memory has no room for it.
+    # The dictionary does not fit into the memory.
     (BASE + "ElasticPoolMemory 1M\n" + at("d", 'ElasticDictionary match="/*"', WEEK), LARGE,
      {"/page.html": ("gzip", "unprepared", True)})], ids=["relative", "drop-in", "no room"])
 def test_where_a_dictionary_is_not_used(httpd, config, learned, asked):
@@ -315,7 +315,7 @@ def test_where_a_dictionary_is_not_used(httpd, config, learned, asked):
 
 
 def test_virtual_hosts_do_not_share(httpd, tmp_path):
-    """Not even where both have given out the same file: each by its own rule."""
+    """Even if both hosts have given out the same file, each uses its own rule."""
     server = start(httpd, "Elastic On\n" + "".join(
         f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}.localhost\n" + (
             at("d", f'ElasticDictionary match="/{name}/*"', WEEK) + at("one") + at("two")
@@ -349,5 +349,5 @@ def test_a_cache_in_front_gives_a_difference_to_who_has_its_dictionary(httpd, tm
                 ("gzip, dcz", {**mine[1], "Sec-Fetch-Site": "cross-site",
                                "Sec-Fetch-Mode": "no-cors"})):
             check.encoded(cache.filled(client, path, ae, headers), "gzip", PAGE)
-        # The others' Vary had fewer fields, and mod_cache keeps one Vary for all of a URL.
+        # The other responses' Vary had fewer fields, and mod_cache keeps one Vary for each URL.
         assert decoded(cache.filled(client, path, *mine), DICT, tmp_path) == PAGE

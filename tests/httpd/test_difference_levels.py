@@ -1,5 +1,5 @@
-"""Which level a difference has, and where another coding, a precompressed file or a bypass is worth
-more."""
+"""The levels of dictionary-compressed responses, and the cases in which another coding, a
+precompressed file or a bypass is better."""
 
 import gzip
 import random
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
 
 def words(size):
-    """Text that compresses like others, of words that no other has."""
+    """Text with the usual compression ratio, of words that occur nowhere else."""
     chance = random.Random(5)
     known = [f"{chance.randrange(1 << 28):x}" for _ in range(200)]
     text = (chance.choice(known) if chance.random() < 0.8 else f"{chance.randrange(1 << 24):x}"
@@ -22,10 +22,10 @@ def words(size):
     return " ".join(text)[:size].encode()
 
 
-# Nothing of it is in the dictionary.
+# It shares nothing with the dictionary.
 OTHER = words(60_000)
 HALF = DICT[:30_000] + OTHER[:30_000]
-# As if they were made by what saves more than any coding that httpd has, of OTHER and of PAGE.
+# Precompressed files of OTHER and PAGE that are smaller than any coding of httpd's.
 PRECOMPRESSED, SAME = (
     gzip.compress(OTHER[:40_000], 9, mtime=0)[:-4] + len(body).to_bytes(4, "little")
     for body in (OTHER, PAGE))
@@ -39,7 +39,7 @@ def ask(server, path, ae="br, dcz"):
 
 
 def outcome(server, path, ae="br, dcz"):
-    """The coding, the level, and what the log says of the dictionary."""
+    """The coding, the level, and the log's note on the dictionary."""
     answer = ask(server, path, ae)
     notes = server.notes(answer)
     return answer.coding, notes.get("elastic-level"), notes.get("elastic-dictionary")
@@ -48,7 +48,7 @@ def outcome(server, path, ae="br, dcz"):
 @pytest.fixture
 def server(httpd):
     def start(config="ElasticControl off\n", **files):
-        # One child: what a page shares with a dictionary each process finds out by itself.
+        # One child, because each process learns by itself how similar a page and a dictionary are.
         made = dictionary.start(httpd, CONFIG + config, {**FILES, **files}, **aborts.ONE_CHILD)
         learn(made)
         return made
@@ -57,7 +57,7 @@ def server(httpd):
 
 @pytest.fixture
 def follower(httpd):
-    """A server whose position is a file's; a function that writes it, and waits."""
+    """A server that follows a position file, and a function that writes the file and waits."""
     made = httpd(STORE + CONFIG + FOLLOW, files={"dict.html": DICT, "page.html": PAGE, **FILES},
                  start=False, allow_log=["ElasticInterval"])
     make_store(made)
@@ -67,7 +67,7 @@ def follower(httpd):
 
 
 def test_the_position_chooses_the_level(follower, tmp_path):
-    """Each process prepares another level when it was asked for some times."""
+    """Each process prepares a level after some requests for it."""
     server, follow = follower
 
     for position, wanted in ((8, {"9"}), (0, {"1"}), (4, {"3", "5"})):
@@ -95,7 +95,7 @@ def test_a_page_that_shares_little_gets_another_coding(server):
         check.encoded(answer, "br", OTHER)
         assert made.notes(answer)["elastic-dictionary"] == "outdone"
     assert int(made.status()["ElasticDictionaryAsked-outdone"]) == before + 3
-    # One page says nothing of the others; nor is there a choice where the client has none.
+    # One page says nothing about others; a client without an alternative has no choice.
     assert outcome(made, "/page.html")[::2] == ("dcz", "used")
     assert outcome(made, "/other.html", "br;q=0.9, dcz")[::2] == ("dcz", "used")
     assert outcome(made, "/other.html", "dcz")[::2] == ("dcz", "used")

@@ -1,5 +1,5 @@
-"""The drop-in filters DEFLATE and BROTLI_COMPRESS: stock values where nothing else is said, one
-field changed by each Elastic directive, and negotiation between the two."""
+"""The drop-in filters DEFLATE and BROTLI_COMPRESS: stock defaults, one change by each Elastic
+directive, and negotiation between the two."""
 
 import pytest
 
@@ -71,18 +71,18 @@ def server(httpd_shared):
     ("/unlike/page.html", "gzip, br", "gzip", "6"), ("/unlike/page.html", "br", None, None),
     ("/off/page.html", "gzip", None, "off"), ("/min/page.html", "gzip", None, "small"),
     ("/types/page.html", "gzip", None, "type"), ("/level/page.html", "gzip", "gzip", "3"),
-    # Only what comes whole in one brigade may be too small. An Elastic directive, and ELASTIC
-    # itself, know one minimum however the body comes.
+    # Only a body in one brigade may be too small. An Elastic directive, and ELASTIC itself, have
+    # one minimum for all bodies.
     ("/cut/brigades.html", "gzip", "gzip", "6"), ("/cut/last.html", "gzip", "gzip", "6"),
     ("/cut/buckets.html", "gzip", None, "small"), ("/cut-br/brigades.html", "br", "br", "5"),
     ("/cut-br/buckets.html", "br", "br", "5"), ("/cut-min/brigades.html", "gzip", None, "small"),
     ("/cut-elastic/brigades.html", "gzip", None, "small"),
-    # What one filter has held and left, the next encodes: ELASTIC takes it for encoded already,
-    # which a drop-in filter does not ask.
+    # A body that one filter held and left is encoded by the next. ELASTIC recognizes an encoded
+    # body; drop-in filters do not look.
     ("/cut-chain/encoded.html", "gzip", "gzip", "6"),
 ])
 def test_coding(server, path, ae, coding, level):
-    """In place of a level, why there is none; nothing where no filter is for the type."""
+    """`level` may be the reason for no coding instead; None: no filter is for the type."""
     answer = server.get(path, ae)
     _, place, name = path.split("/")
     body = FILES[name].translate(None, b"\x02\x10") if place.startswith("cut") else FILES[name]
@@ -110,7 +110,7 @@ def test_a_small_page_of_includes_comes_in_several_brigades(server):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_small_page_of_a_script_comes_in_one(server, method):
-    """However slow the script is: httpd passes on its pipe, and the end behind it."""
+    """httpd passes on the script's pipe and its end, however slow the script is."""
     answer = check.once(lambda: server.get("/deflate/small.cgi", "gzip", method=method),
                         lambda answer: answer.coding is None)
     check.whole(answer, None, b"<p>small" if method == "GET" else b"")

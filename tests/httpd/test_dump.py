@@ -1,4 +1,4 @@
-"""`httpd -t -D DUMP_ELASTIC`: what is in force, in lines that a program reads."""
+"""`httpd -t -D DUMP_ELASTIC`: the settings in force, in lines for programs."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Who is not this machine: real segments, real links, and what is only for the loopback."""
+"""Clients that are not this machine: real segments, real links, and rules for loopback only."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def net():
 
 @pytest.fixture(scope="module")
 def server(net, httpd_shared):
-    # The kernel knows the segment; what ElasticMTU says is only for those it knows nothing of.
+    # The kernel knows the segment's size; ElasticMTU is only for connections without one.
     made = httpd_shared("", start=False, tls=True, h2=env.possible("h2"),
                         files={"page.html": dictionary.PAGE, "dict.html": dictionary.DICT})
     made.configure(
@@ -33,7 +33,8 @@ def server(net, httpd_shared):
 @PROTOCOLS
 @pytest.mark.parametrize("ipv6", [False, True])
 def test_a_segment_is_that_of_the_link(net, server, protocol, ipv6):
-    """An Ethernet's, whatever ElasticMTU says; of TLS and HTTP/2 only that it is less than 9000."""
+    """The size is an Ethernet's despite ElasticMTU; for TLS and HTTP/2 it is only known to be below
+    9000."""
     size = 1428 if ipv6 else 1448
     for length, coding in ((size - 700, None), (size + 100, "gzip")):
         body = bodies.text(length)
@@ -48,7 +49,7 @@ def test_a_segment_is_that_of_the_link(net, server, protocol, ipv6):
 @PROTOCOLS
 @pytest.mark.parametrize("ipv6", [False, True])
 def test_over_plain_http_only_this_machine_has_a_dictionary(net, server, protocol, ipv6):
-    """Whatever name of this machine the request gives (RFC 9842, 9: a secure context)."""
+    """Whatever host name the request gives (RFC 9842 §9: a secure context)."""
     secure = protocol in ("tls", "h2")
     known = {**HOST, "Available-Dictionary": dictionary.field(dictionary.DICT)}
     dictionary.learn(server, Host="localhost")
@@ -68,7 +69,7 @@ def test_a_visitors_token_is_worth_nothing_elsewhere(net, server, protocol):
 
 
 def test_a_slow_link_gets_fewer_bytes(net, driven):
-    """What the kernel has measured of the connection, in place of the goal's rate."""
+    """The kernel's measured rate replaces the goal's."""
     d = driven("ElasticLevel br 0 10\nElasticGoal time auto 10kbit/s 1Gbit/s\n" + elsewhere.LISTEN)
     page = d.server.write("page.html", bodies.html(100_000)).read_bytes()
     d.load(5, 6, 5, 6)
@@ -82,6 +83,6 @@ def test_a_slow_link_gets_fewer_bytes(net, driven):
                 check.encoded(answer, "br", page)
                 return int(d.server.notes(answer)["elastic-level"])
 
-            level()  # before it, the kernel has measured nothing
+            level()  # before this, the kernel has measured nothing
             levels[rate] = level()
     assert levels["200kbit"] > levels["100mbit"], levels

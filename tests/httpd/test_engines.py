@@ -1,4 +1,4 @@
-"""Which engine serves what, whole bodies and streams, and what the pool keeps."""
+"""The engine of whole bodies and streams at each level, and the pool of contexts."""
 
 import pytest
 
@@ -18,7 +18,7 @@ LEVELS = [*(("gzip", level) for level in (1, 2, 3, 4, 6, 9)), ("br", 0), ("br", 
 
 
 def engine(coding, level, kind):
-    """Of a whole body, a small one or a stream, in this build."""
+    """The engine for a whole body, a small one or a stream in this build."""
     if coding != "gzip":
         return {"br": "brotli"}.get(coding, coding)
     if level <= 3 and env.HAS_ISAL:
@@ -34,7 +34,7 @@ def server(httpd_shared):
         "Elastic On\n"
         + "".join(at(f"{coding}-{level}", "ElasticMinSize 0", f"ElasticLevel {coding} {level}")
                   for coding, level in LEVELS)
-        # At a low level, where the load may lead, the whole stream can be one brigade.
+        # At a low level, which the load may choose, one brigade may hold the whole stream.
         + at("some", f"ElasticWholeBody {len(LARGE)}", "ElasticLevel gzip 6")
         + at("none", "ElasticWholeBody 0", "ElasticLevel gzip 6"),
         files=FILES, cgi={"stream.cgi": STREAM})
@@ -42,7 +42,7 @@ def server(httpd_shared):
 
 @pytest.mark.parametrize("coding,level", LEVELS)
 def test_a_level_has_its_engine(server, coding, level):
-    """The note names the user's level and the library that served it, whole and as a stream."""
+    """The note names the configured level and the library, for whole bodies and streams."""
     for name in ("a.txt", "small.txt", "stream.cgi"):
         answer = server.get(f"/{coding}-{level}/{name}", ae=coding)
         notes = server.notes(answer)
@@ -68,14 +68,14 @@ def test_a_level_beyond_zlibs_is_libdeflates_or_clamped(httpd):
 @pytest.mark.parametrize("path,whole", [
     ("/some/large.txt", True), ("/some/larger.txt", False), ("/none/large.txt", False)])
 def test_the_size_of_whole_bodies(server, path, whole):
-    """Up to ElasticWholeBody a body has its length; beyond, it is a stream and has none."""
+    """Up to ElasticWholeBody a body has a length; a larger one is a stream without length."""
     answer = server.get(path, ae="gzip")
     check.encoded(answer, "gzip", FILES[path.rpartition("/")[2]])
     assert ("Content-Length" in answer.headers) == whole
 
 
 def test_a_small_share_of_memory_has_smaller_whole_bodies(httpd):
-    """Of ElasticPoolMemory a process with many others has little: its buffers are small, too."""
+    """With many processes, each has little of ElasticPoolMemory, so its buffers are small."""
     files = {"a.txt": bodies.text(32 << 10), "larger.txt": bodies.text(300000)}
     server = httpd("Elastic On\nElasticPoolMemory 1M", files=files)
     for (path, body), whole in zip(files.items(), (True, False)):
@@ -86,7 +86,7 @@ def test_a_small_share_of_memory_has_smaller_whole_bodies(httpd):
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 def test_what_cannot_be_made_smaller_is_sent_by_the_file(server, coding):
-    """The identity is the file's own bucket: as long, as it was, and with ranges."""
+    """The identity is sent from the file's own bucket: same length, same bytes, with ranges."""
     answer = server.get("/noise.txt", ae=coding)
     check.plain(answer, FILES["noise.txt"])
     assert server.reason(answer) == ("not-smaller" if coding in CODINGS else "not-acceptable")
@@ -102,7 +102,7 @@ def test_engines_are_named(server):
 
 
 def start_one_child(httpd, config, files):
-    """A server that is one process, and that process."""
+    """Returns a server with one process, and that process."""
     server = httpd("Elastic On\n" + config, files=files, allow_log=[aborts.LOG], **aborts.ONE_CHILD)
     server.get("/" + next(iter(files)))
     (pid,) = server.children()
@@ -117,7 +117,7 @@ def minor_faults(pid):
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("coding", CODINGS)
 def test_a_warm_server_takes_no_fresh_memory(httpd, coding):
-    """A fresh context of 400 KB would be a hundred page faults for each response."""
+    """A fresh context of 400 KB would cause a hundred page faults for each response."""
     server, pid = start_one_child(httpd, "MaxKeepAliveRequests 0", FILES)
     with server.connect() as connection:
         for count in (30, 200):
@@ -125,13 +125,13 @@ def test_a_warm_server_takes_no_fresh_memory(httpd, coding):
             for _ in range(count):
                 answer = connection.request("/a.txt", ae=coding)
                 check.encoded(answer, coding, FILES["a.txt"])
-        # A page now and then is the stack of a thread that had not served yet.
+        # A few pages are the stacks of threads that serve for the first time.
         assert minor_faults(pid) - before < 1000
 
 
 @pytest.mark.unsanitized
 def test_the_pools_memory_is_bounded(httpd):
-    """All codings and sizes, with a pool that keeps next to nothing, and one that keeps all."""
+    """All codings and sizes, with a pool that keeps almost nothing, and one that keeps all."""
     files = {f"{size}.txt": bodies.text(size) for size in (3000, 20000, 90000, 900000)}
     used = {}
     for limit in ("0", "1G"):
@@ -141,5 +141,5 @@ def test_the_pools_memory_is_bounded(httpd):
                 for coding in ("gzip", "br"):
                     check.encoded(server.get(f"/{path}", ae=coding), coding, body)
         used[limit] = anonymous_kb(pid)
-    # A context for each of four sizes of br alone is several megabytes.
+    # Contexts for four sizes of br alone take several megabytes.
     assert used["0"] < used["1G"] - 3000

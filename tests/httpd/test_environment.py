@@ -1,5 +1,4 @@
-"""The environment's variables, filters named in the configuration, and stock modules beside this
-one."""
+"""Environment variables, filters named in the configuration, and stock modules beside this one."""
 
 import re
 
@@ -26,7 +25,7 @@ NAMED = {
              "FilterProvider Z ELASTIC \"%{CONTENT_TYPE} =~ m#^text/#\"\nFilterChain Z",
 }
 
-# With filters of stock modules; whether ours is the one that encodes.
+# {place: (configuration with stock filters, whether ours encodes)}
 STOCK = {
     "on-deflate": ("Elastic On\nSetOutputFilter DEFLATE", True),
     "on-brotli": ("Elastic On\nSetOutputFilter BROTLI_COMPRESS", True),
@@ -39,7 +38,7 @@ STOCK = {
     "off": ("Elastic Off\nSetOutputFilter BROTLI_COMPRESS;DEFLATE", False),
 }
 
-# (place, its lines, why ours leaves the page alone, which keeps the stock filter from it)
+# (place, its lines, why ours leaves the page alone, which also stops the stock filter)
 LEFT_ALONE = [
     ("left-small", "Elastic On\nElasticMinSize 1000000\nSetOutputFilter DEFLATE", "small"),
     ("left-env", "Elastic On\nSetEnv no-elastic 1\nSetOutputFilter DEFLATE", "env"),
@@ -57,10 +56,10 @@ PLACES = {
     "only-html-0": "Elastic On\nSetEnv gzip-only-text/html 0",
     "forced-br": "Elastic On\nSetEnv force-gzip 1\nElasticCodings br",
     "css-by-type": "AddOutputFilterByType ELASTIC text/css",
-    # A type that is named with the filter need not be one of ElasticTypes.
+    # A type that is named with the filter need not be in ElasticTypes.
     "pdf-by-type": "AddOutputFilterByType ELASTIC application/pdf",
     "named-off": "SetOutputFilter ELASTIC\nElastic Off",
-    # Named filters run before mod_headers: documented, and the reason to prefer `Elastic On`.
+    # Named filters run before mod_headers. This is documented, and a reason to prefer `Elastic On`.
     "named-fixed": "SetOutputFilter ELASTIC\nHeader set Cache-Control no-transform",
     "ssi": "Options +Includes\nSetOutputFilter ELASTIC\nAddOutputFilter INCLUDES;ELASTIC shtml",
 }
@@ -167,8 +166,8 @@ def test_what_elastic_leaves_alone_no_stock_module_compresses(server, name, _, r
 
 @pytest.mark.parametrize("order", [["deflate", "brotli"], ["brotli", "deflate"]])
 def test_load_order_does_not_matter(httpd, order):
-    """The stock modules are loaded after ours here, before ours elsewhere; graceful survives
-    both."""
+    """Here the stock modules are loaded after ours, elsewhere before. Graceful restarts work in
+    both orders."""
     before = httpd("Elastic On\nSetOutputFilter DEFLATE", modules=order, files=FILES)
     loads = "".join(f"LoadModule {name}_module {env.module_path(name)}\n" for name in order)
     after = httpd(loads + "Elastic On\nSetOutputFilter DEFLATE", files=FILES)

@@ -1,5 +1,5 @@
-"""PHP behind mod_proxy_fcgi: a real php-fpm, whose pages are flushed, conditional, encoded by PHP
-itself, or end too early."""
+"""PHP behind mod_proxy_fcgi: a real php-fpm whose pages are flushed, conditional, encoded by PHP,
+or broken off."""
 
 import contextlib
 
@@ -12,7 +12,7 @@ from kit.proxied import EACH, WAYS, locations, start
 
 LOG = r"\[proxy(_fcgi)?:\w+\]"
 
-# `size` bytes of the same text as bodies.text, or what was posted.
+# Sends `size` bytes of the text of bodies.text(), or the posted body.
 PAGE = """<?php
 http_response_code((int)($_GET['status'] ?? 200));
 header('Content-Type: text/plain');
@@ -30,7 +30,7 @@ echo str_repeat("<p>a page with a tag</p>\\n", 400);
 """
 TAGGED = b"<p>a page with a tag</p>\n" * 400
 
-# Below, a script that waits for the test before it goes on.
+# Below, a script waits for the test before it continues.
 WAIT = """<?php
 function await($step) {
     for ($turn = 0; $turn < 1000 && !file_exists(getenv('KIT') . "/steps/$step"); $turn++) {
@@ -49,7 +49,7 @@ for ($n = 0; $n < 4; $n++) {
 }
 """
 
-# Its first part is given away; then its process is gone.
+# Sends its first part; then its process dies.
 KILLED = WAIT + """
 header('Content-Type: text/plain');
 echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, 50000);
@@ -75,7 +75,7 @@ PAGES = {"page.php": PAGE, "parts.php": PARTS, "conditional.php": CONDITIONAL, "
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
-    """Below /way/ through SetHandler, flushed; below /passed-way/ through ProxyPassMatch, not."""
+    """Uses SetHandler with flushing below /way/, and ProxyPassMatch without below /passed-way/."""
     server = start(httpd_shared, "", ["proxy_fcgi"], start=False, tls=True, h2=True,
                    files={"text.bin": bodies.text(1 << 20), **PAGES})
     steps = server.root / "steps"
@@ -147,7 +147,7 @@ def test_the_tag_of_a_script_gives_304(server, way, coding, prefix, protocol):
 @pytest.mark.parametrize("page", ["encoded.php", "zlib.php"])
 @EACH
 def test_what_php_has_encoded_passes(server, way, coding, page, protocol):
-    """Its own output compression is for those who accept gzip."""
+    """PHP's own output compression is for clients that accept gzip."""
     body = b"by PHP" * 5000
     for ae in ("gzip", "gzip, br"):
         answer = server.get(way.path(page), ae=ae, protocol=protocol)
@@ -158,12 +158,12 @@ def test_what_php_has_encoded_passes(server, way, coding, page, protocol):
         check.plain(server.get(way.path(page)), body)
 
 
-# --- parts, and ends that are none
+# --- parts, and broken ends
 
 
 @pytest.fixture
 def step(server):
-    """step(name) lets a script go on that awaits it."""
+    """step(name) lets the script that waits for it continue."""
     directory = server.root / "steps"
     yield lambda name: (directory / str(name)).touch()
     for file in directory.iterdir():
@@ -196,7 +196,7 @@ def test_a_script_that_dies_midway_never_looks_whole(server, step, way, coding, 
         assert (stream.status, stream.coding) == (200, coding)
         stream.wait_for(bodies.text(50000), 5)
         step("seen")
-        # httpd leaves a stream of HTTP/2 without an end, where another connection is closed.
+        # httpd leaves an HTTP/2 stream open; it closes other connections.
         with pytest.raises((Incomplete, OSError)):
             stream.read_all(timeout=1.5)
     answer = server.get(way.path("conditional.php"), ae=coding, protocol=protocol)
@@ -205,8 +205,8 @@ def test_a_script_that_dies_midway_never_looks_whole(server, step, way, coding, 
 
 @EACH
 def test_a_script_that_fails_early(server, way, coding):
-    """An error where nothing was sent yet, and otherwise an end that can be seen, by who dies; like
-    any other, of PHP's fatal error."""
+    """If nothing was sent yet, the client gets an error; otherwise a visible end if the process
+    dies. PHP's fatal errors end a body normally."""
     server.expect_log(LOG)
     with contextlib.suppress(Incomplete):  # before its header
         answer = server.get(f"/passed-{way.name}/killed.php", ae=coding)

@@ -1,4 +1,4 @@
-"""When an encoder, memory or a file fails: a correct response, or one that is visibly broken."""
+"""If an encoder, memory or a file fails, the response is correct or visibly broken."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def broken(httpd, tmp_path):
 @pytest.mark.parametrize("config, encodes", [
     ("", False), ("ElasticLevel gzip 6", True), ("ElasticControl off", True)])
 def test_head_encodes_nothing_where_the_level_may_be_another_for_get(broken, config, encodes):
-    """An encoder that fails shows whether it was asked."""
+    """The failing encoder shows if it was called."""
     server = broken("gzip-first", config, files={"a.txt": TEXT, "large.txt": STREAMED})
     answer = server.head("/a.txt", ae="gzip")
     if encodes:
@@ -43,7 +43,7 @@ def test_head_encodes_nothing_where_the_level_may_be_another_for_get(broken, con
     *((f"{coding}-first", coding, "") for coding in CODINGS),
     ("isal-first" if env.HAS_ISAL else "gzip-first", "gzip", "ElasticLevel gzip 1")])
 def test_an_encoder_that_fails_at_once_leaves_the_body_as_it_is(broken, fault, coding, config):
-    """Whole bodies, and streams of which nothing was sent yet."""
+    """Whole bodies, and streams that have sent nothing so far."""
     server = broken(fault, config, files={"a.txt": TEXT, "large.txt": STREAMED})
     other = "br" if coding == "gzip" else "gzip"
     for name, body in (("a.txt", TEXT), ("large.txt", STREAMED)):
@@ -54,8 +54,8 @@ def test_an_encoder_that_fails_at_once_leaves_the_body_as_it_is(broken, fault, c
     assert int(server.status()["ElasticSkipped-error"]) >= 2
 
 
-# Of these an encoder puts out nothing for long. The script hands its pieces over in memory that it
-# uses again, and httpd passes them on one by one; what it writes at once is encoded at once.
+# An encoder outputs nothing of this for a long time. The script's pieces are in memory that it
+# reuses, and httpd passes them on one by one; output that is written at once is encoded at once.
 EVEN = b"all the same " * 100000
 PIECES = [b"piece %02d is even " % number * 700 for number in range(20)]
 NUMBERS = b"".join(b"%d " % (number * 7919 % 1000003) for number in range(100000))
@@ -84,7 +84,7 @@ SCRIPT = "LuaMapHandler /(pieces|numbers) {docs}/x.lua $1\n"
 
 @pytest.fixture
 def streams(broken):
-    """A server that streams all bodies, at levels whose engines the faults are of."""
+    """A server that streams all bodies, at levels whose engines can fail."""
     levels = "".join(f"ElasticLevel {coding} {level}\n" for coding, level in
                      (("gzip", 6), ("br", 5), ("zstd", 5)))
     return lambda fault: broken(fault, "ElasticWholeBody 0\n" + levels + SCRIPT, modules=["lua"],
@@ -93,7 +93,7 @@ def streams(broken):
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_an_encoder_that_fails_before_anything_was_sent_leaves_the_body_as_it_is(streams, coding):
-    """The first calls work. What they took is kept, over calls of the filter too."""
+    """The first calls work. Their input is kept, also between calls of the filter."""
     server = streams(f"{coding}-soon")
     for path, body in (("/few.txt", EVEN[:150000]), ("/pieces", b"".join(PIECES)),
                        ("/numbers", NUMBERS)):
@@ -104,8 +104,8 @@ def test_an_encoder_that_fails_before_anything_was_sent_leaves_the_body_as_it_is
 
 
 def test_what_a_stream_keeps_of_a_body_is_bounded(streams):
-    """Beyond that the response is an error, which looks like no body. What lies in a file needs no
-    keeping."""
+    """Beyond the bound the response is an error that does not look complete. File data needs no
+    copy."""
     server = streams("gzip-later")
     answer = server.get("/pieces", ae="gzip")
     assert answer.status == 500 and answer.coding is None
@@ -131,7 +131,7 @@ def test_an_encoder_that_fails_midway_never_leaves_a_whole_body(broken, coding, 
 
 @pytest.fixture
 def failing(httpd, tmp_path):
-    """One process of which any call for memory may get none, and who says which."""
+    """A server of one process in which a chosen memory allocation fails."""
     def make(fault, config, **kw):
         memory = faults.Memory(tmp_path)
         server = httpd("Elastic On\n" + config,
@@ -140,7 +140,7 @@ def failing(httpd, tmp_path):
                        **aborts.ONE_CHILD | {"environ": {"FAULT_MEMORY": str(memory.path)}}, **kw)
 
         def ask(at, path, coding):
-            """An answer, and whether the call of that number was made, and failed."""
+            """Returns an answer, and whether that allocation was attempted and failed."""
             memory.fail(at)
             answer = server.get(path, ae=coding)
             failures = memory.failures()
@@ -159,14 +159,14 @@ ENGINES = [("gzip", 1), ("gzip", 6), ("br", 1), ("br", 5), *[("gzip", 12)] * env
 @pytest.mark.parametrize("whole", ["1M", "0"], ids=["whole", "stream"])
 @pytest.mark.parametrize("coding,level", ENGINES)
 def test_memory_that_runs_out_at_each_call(failing, coding, level, whole):
-    """The client gets the body, encoded or as it is, or sees that it is broken."""
+    """The client gets the body, encoded or not, or a visibly broken response."""
     body = bodies.text(200000)
     server, ask = failing("memory", f"ElasticLevel {coding} {level}\nElasticWholeBody {whole}\n",
                           files={"a.txt": body})
     failed, at = True, 0
     while failed:
         at += 1
-        server.graceful()  # with a pool that has kept nothing
+        server.graceful()  # with an empty pool
         answer, failed = ask(at, "/a.txt", coding)
         assert answer.status == 200
         try:
@@ -179,7 +179,7 @@ def test_memory_that_runs_out_at_each_call(failing, coding, level, whole):
     assert at > 2
 
 
-# Writes pieces with pauses that make httpd flush each.
+# Writes pieces with pauses, at which httpd flushes.
 PAUSES = f"""
 head('Content-Type: text/plain')
 for piece in {PIECES[:5]!r}:
@@ -195,7 +195,7 @@ BODIES = {"/small.txt": bodies.text(9000), "/large.txt": bodies.text(200000),
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("path", BODIES)
 def test_buckets_without_memory(failing, path):
-    """Whichever call gets none, a body that looks whole is."""
+    """Whichever allocation fails, a body that looks complete is complete."""
     _, ask = failing("buckets", "ElasticLevel gzip 6\nElasticWholeBody 100K\n" + SCRIPT,
                      modules=["lua"], cgi={"pauses.cgi": PAUSES},
                      files={"x.lua": LUA, **{name[1:]: BODIES[name] for name in list(BODIES)[:2]}})
@@ -218,7 +218,7 @@ def test_buckets_without_memory(failing, path):
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 @pytest.mark.protocols("http/1.1", "http/1.0")
 def test_a_file_cut_short_while_it_is_sent_never_looks_whole(httpd, coding, protocol):
-    # What cannot be sent before the client reads; its beginning compresses, so that it is encoded.
+    # Larger than buffers, so that the client must read; its beginning compresses, so it is encoded.
     data = bodies.text(16 << 10) + bodies.noise(1 << 20) * 40
     server = httpd("Elastic On\nEnableSendfile Off", files={"a.txt": data},
                    allow_log=[r"AH00574|elastic:|\[core:error\]"])
@@ -231,7 +231,7 @@ def test_a_file_cut_short_while_it_is_sent_never_looks_whole(httpd, coding, prot
         assert not whole
     with pytest.raises(decode.DecodeError):
         decode.decode(coding, raw)
-    # Nobody died of SIGBUS. On a slow machine httpd may have started one more meanwhile.
+    # No child died of SIGBUS. On a slow machine httpd may have started another one meanwhile.
     assert set(children) <= set(server.children())
     path.write_bytes(TEXT)
     check.encoded(server.get("/a.txt", ae=coding), coding, TEXT)

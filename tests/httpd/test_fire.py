@@ -1,4 +1,4 @@
-"""The campaign of tests/fire at its smallest: it goes through, and it can fail."""
+"""The campaign of tests/fire at its smallest: it passes, and it can fail."""
 
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_a_few_hundred_random_requests():
 
 
 def test_damage_is_found(tmp_path):
-    """An encoder writes another byte than it should: one of those that a pinned level has."""
+    """An encoder at a pinned level writes a wrong byte."""
     wrapper = faults.wrapper(faults.library(tmp_path, "gzip-damage"))
     made = stage.run(stage.Plan("differential", 600, "few", count=300, kinds=("drop-in",), options={
         "wrapper": wrapper, "config": "DeflateCompressionLevel 6\n"}))
@@ -83,13 +83,13 @@ def test_a_tag_that_two_codings_have():
         coded, Answer(200, {"etag": '"v"', **CODED}, b"", True))
 
 
-# A minute of what does not grow, by the mode; what is read is not exact.
+# A minute without growth, for each mode; readings vary a little.
 LEVEL = [{bound.column: 30000 + minute % len(flat.MODES) * 700 + minute * 37 % 5
           for bound in flat.BOUNDS} for minute in range(90)]
 
 
 def grown(each, begin=0):
-    """Minutes that gain so much in each of them."""
+    """Minutes in which each figure grows by `each`."""
     return [{name: value + each * max(0, minute - begin) for name, value in row.items()}
             for minute, row in enumerate(LEVEL)]
 

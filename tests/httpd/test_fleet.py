@@ -1,5 +1,5 @@
-"""ElasticCacheStore redis and memcache, and ElasticCacheKey: encodings that other servers made, and
-all that a store can do wrong. What a server does then is to encode."""
+"""ElasticCacheStore redis and memcache, and ElasticCacheKey: encodings from other servers, and all
+faults of a store, with which a server encodes for itself."""
 
 import contextlib
 import itertools
@@ -36,8 +36,8 @@ PATIENCE = 240
 
 
 class Server:
-    """One of the fleet: a server from the fixture `httpd` and its pages. `store` is what
-    ElasticCacheStore says."""
+    """A server of the fleet: the fixture `httpd`, its pages, and `store`, the argument of
+    ElasticCacheStore."""
 
     def __init__(self, httpd, store, config="", key=KEY, start=True):
         provider = store.partition(":")[0]
@@ -48,22 +48,22 @@ class Server:
         self.key = self.httpd.root / "cache.key"
         self.key.write_bytes(key)
         self.key.chmod(0o600)
-        self.keeper = None  # (who stores pages for this one to find, the store's count())
+        self.keeper = None  # (the server that stores pages for this one, the store's count())
         if start:
             self.httpd.start()
 
     def page(self, name, size=40_000, body=None):
-        """A page, the same of all servers; get() expects it."""
+        """Makes a page, the same on all servers; get() expects it."""
         self.httpd.write(f"{name}.html", body or bodies.html(size) + name.encode())
 
     def get(self, name, coding="gzip"):
-        """The notes of a response, which is right whatever the store does."""
+        """Returns the notes of a response, which is correct whatever the store does."""
         answer = self.httpd.get(f"/seen/{name}.html", ae=coding)
         check.encoded(answer, coding, (self.httpd.docs / f"{name}.html").read_bytes())
         return self.httpd.notes(answer)
 
     def until(self, condition, what):
-        """Asks `condition(number)` with 1, 2, ... until it is true."""
+        """Calls `condition(number)` with 1, 2, ... until it is true."""
         end = time.monotonic() + PATIENCE
         for number in itertools.count(1):
             if condition(number):
@@ -75,12 +75,12 @@ class Server:
         self.until(lambda number: is_hit(self.get(name)), "a hit")
 
     def until_kept(self, name, count):
-        """Until `count()`, how much the store has, has grown."""
+        """Waits until `count()`, the number of stored values, has grown."""
         before = count()
         self.until(lambda number: self.get(name) and count() > before, "something in the store")
 
     def keep(self, name, size=40_000):
-        """A page that the keeper has stored, where there is one."""
+        """Makes a page; the keeper, if there is one, stores it."""
         self.page(name, size)
         if self.keeper:
             server, count = self.keeper
@@ -92,8 +92,8 @@ class Server:
         return int(self.httpd.status()[f"ElasticCache{name}"])
 
     def until_fault(self, name, make=None):
-        """Asks for new pages of make(), which is keep(), until the server has met a fault: what it
-        has seen before it may have in its own memory, and in a pause it asks for none."""
+        """Requests new pages of make(), by default keep(), until the server has met a fault: known
+        pages may be in its own memory, and in a pause it does not ask the store."""
         faults = self.counted("Faults")
 
         def ask(number):
@@ -104,7 +104,7 @@ class Server:
         self.until(ask, "a fault")
 
     def until_well(self, name):
-        """Until what the other has stored is a hit again."""
+        """Waits until pages of the other server are hits again."""
         def ask(number):
             self.keep(f"{name}-well-{number}")
             stored = self.counted("Stored")
@@ -127,7 +127,7 @@ def redis():
 
 @pytest.fixture(scope="module")
 def first(httpd_shared, redis):
-    """One that stores."""
+    """A server that stores pages."""
     return Server(httpd_shared, f"redis:127.0.0.1:{redis.port}")
 
 
@@ -140,7 +140,7 @@ def between(redis):
 
 @pytest.fixture(scope="module")
 def second(httpd_shared, first, between, redis):
-    """One that finds, by a way that the tests may close."""
+    """A server that finds them, through a connection that the tests can break."""
     server = Server(httpd_shared, f"redis:127.0.0.1:{between.port}")
     server.keeper = first, redis.count
     return server
@@ -174,7 +174,7 @@ def test_a_bad_key_is_refused(httpd, key, mode, fault):
 
 @pytest.mark.parametrize("store", STORES)
 def test_without_its_module_responses_are_encoded(httpd, store):
-    """What is configured is still checked, and still no error."""
+    """The configuration is still checked, and is no error."""
     server = Server(httpd, store, start=False)
     name = f"socache_{store.partition(':')[0]}"
     server.httpd.modules.remove(name)
@@ -187,7 +187,7 @@ def test_without_its_module_responses_are_encoded(httpd, store):
     assert not any(is_hit(server.get("a")) for _ in range(3))
 
 
-# --- what is found
+# --- hits
 
 
 @pytest.mark.smoke
@@ -208,8 +208,8 @@ def test_memcached(httpd):
     store = Memcached()
     one, other = (Server(httpd, f"memcache:127.0.0.1:{store.port}",
                          "ElasticCacheMaxSize 2M\nElasticPoolMemory 1G") for _ in range(2))
-    # Its encoding does not fit into one value of memcached, of 1 MB with its header. Prefork's many
-    # processes share the pool's memory, and stream what is larger than half of a share.
+    # Its encoding does not fit into one value of memcached, 1 MB with the header. Prefork's many
+    # processes share the pool's memory, and stream bodies larger than half of their share.
     large = bodies.noise(1_000_000).hex().encode()
     try:
         for server in (one, other):
@@ -247,14 +247,14 @@ def test_with_another_key_it_is_another_store(httpd, redis, second):
 
 
 def new_keys(server, redis, name, size=40_000):
-    """The names of the pieces of a page that is kept, in their order."""
+    """The names of a stored page's pieces, in order."""
     before = set(redis.keys())
     server.keep(name, size)
     return sorted(set(redis.keys()) - before, key=lambda key: key[-4:])
 
 
 def test_values_that_were_exchanged_are_found_out(second, redis):
-    """As by who can write to the store, and knows no key."""
+    """An attacker who can write to the store but has no key could do that."""
     [one], [two] = new_keys(second, redis, "one"), new_keys(second, redis, "two")
     values = [redis.ask("GET", key) for key in (one, two)]
     second.until_well("exchanged")
@@ -267,7 +267,8 @@ def test_values_that_were_exchanged_are_found_out(second, redis):
 
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_pieces_of_two_values_are_found_out(second, redis, is_gone):
-    """As when one is replaced while it is read; and one of whose pieces some are gone is a miss."""
+    """This happens if a value is replaced while it is read. A value with missing pieces is a
+    miss."""
     name = f"pieces-{is_gone}"
     whole = new_keys(second, redis, name, 200_000)
     assert len(whole) > 2
@@ -281,14 +282,14 @@ def test_pieces_of_two_values_are_found_out(second, redis, is_gone):
 
 
 def test_what_may_not_be_held_is_not_found(httpd, first, redis):
-    """Which is no fault of the store's."""
+    """That is no fault of the store."""
     server = Server(httpd, f"redis:127.0.0.1:{redis.port}")
     server.keeper = first, redis.count
     server.keep("refused", 200_000)
     server.until_hit("refused")
     encoded = len(server.httpd.get("/seen/refused.html", ae="gzip").raw)
     hits, misses = server.counted("Hits"), server.counted("Misses")
-    # With much less there is no room for the body itself, and the store is not asked.
+    # With much less memory the body itself does not fit, and the store is not asked.
     for most in range(encoded, 8 * encoded, encoded // 2):
         server.httpd.configure(server.config + f"ElasticMaxMemory {most}\n")
         server.httpd.graceful()
@@ -300,7 +301,7 @@ def test_what_may_not_be_held_is_not_found(httpd, first, redis):
     assert not server.httpd.log.lines("an entry is damaged")
 
 
-# --- stores that fail
+# --- faults of the store
 
 
 def faulty(server, name):
@@ -319,7 +320,7 @@ def faulty(server, name):
 
 
 def test_one_that_hangs_is_not_waited_for(second, between):
-    """But for 5 ms. A busy machine adds some time of its own, though hardly three times."""
+    """A request waits 5 ms. A busy machine adds time, but hardly twice that."""
     took = []
     while len(took) < 3 and min(took, default=1) > 0.5:
         second.keep("slow")
@@ -329,7 +330,7 @@ def test_one_that_hangs_is_not_waited_for(second, between):
             took.append(faulty(second, f"slow-{len(took)}"))
             for _ in range(60):
                 second.get("slow")
-            # Few calls go out: as many as there are threads, and no more where these hang.
+            # At most one call for each thread goes out, and none while they hang.
             assert between.asked - asked < 40
         finally:
             between.release()
@@ -338,8 +339,8 @@ def test_one_that_hangs_is_not_waited_for(second, between):
 
 
 def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
-    """They have it from who made it. Where a machine is so busy that no two ask at the same time,
-    they do once more. A process of prefork has one client, and nobody who waits."""
+    """They get it from the encoding thread. If the machine is so busy that no two requests overlap,
+    the test tries again. A process of prefork has one client, so none waits."""
     redis = Redis()
     redis.stop()
     server = Server(httpd, f"redis:127.0.0.1:{redis.port}",
@@ -356,7 +357,7 @@ def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
 
 @contextlib.contextmanager
 def busy(server):
-    """Clients who go on asking for some pages, and get them whatever the store does."""
+    """Clients that keep requesting some pages, and get them whatever the store does."""
     ending = threading.Event()
     for number in range(8):
         server.page(f"busy-{number}")
@@ -381,7 +382,7 @@ def late(answer):
     return answer
 
 
-# What comes instead of an answer. A line has its end: without it the clients wait for ever
+# Replacements of an answer. Each has its line end, because the clients wait forever for one
 # (docs/internals/cache.md).
 CHANGES = {
     "slow": late,
@@ -398,8 +399,8 @@ CHANGES = {
     ("silent", "it does not answer in time"), ("full", "it refused an entry"),
     ("gone", "a request to it failed")])
 def test_the_log_says_what_is_wrong(httpd, fault, said):
-    """Of a minute, the first fault: where this machine is so busy that another one came first, once
-    more with another server."""
+    """The log has the first fault of each minute. If the machine is so busy that another came
+    first, the test tries again with another server."""
     redis = Redis()
     between = Between(redis.port)
     if fault == "silent":
@@ -425,7 +426,7 @@ def test_the_log_says_what_is_wrong(httpd, fault, said):
 
 
 def test_one_that_is_slow_garbled_and_full_in_mid_run(second, between, redis):
-    """Clients get what they ask for, and the log has one line a minute of it."""
+    """Clients get correct answers, and the log has one line a minute about the store."""
     begun, lines = time.monotonic(), len(second.httpd.log.lines(OWN))
     with busy(second):
         for name, change in CHANGES.items():
@@ -442,8 +443,7 @@ def test_one_that_is_slow_garbled_and_full_in_mid_run(second, between, redis):
 
 
 def test_one_that_dies_in_mid_run(httpd):
-    """Clients who go on asking get what they ask for, while it is there and while it is not; at the
-    start it is not."""
+    """Clients get correct answers with and without the store; at the start it is missing."""
     redis = Redis()
     redis.stop()
     server = Server(httpd, f"redis:127.0.0.1:{redis.port}")

@@ -1,4 +1,4 @@
-"""What is flushed can be decoded at once: server-sent events, progress pages, slow backends."""
+"""Flushed data can be decoded at once: server-sent events, progress pages, slow backends."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,8 +8,8 @@ import pytest
 from kit import at, bodies, check, env
 from kit.proxied import Gate, gated
 
-# How long something is waited for that should be there at once; and for how long the script and
-# the origin wait for the test, which is longer, so that they do not go on by themselves.
+# The time limit for data that should arrive at once. The script and the origin wait longer for the
+# test, so that they do not continue by themselves.
 BOUND = 10.0
 PATIENCE = 15.0
 
@@ -17,7 +17,7 @@ PATIENCE = 15.0
 EVENTS = [b"data: event %d of a stream\n\n" % n for n in range(3)]
 LARGE = [bodies.text(50000) + b"<!-- end of part one -->", bodies.text(50001)]
 
-# Between two parts it waits for the test, which makes the file `key-n` when it has seen part n.
+# Waits after part n until the test, having seen it, makes the file `key-n`.
 CGI = """\
 parts = {parts}
 head('Content-Type: text/event-stream')
@@ -32,10 +32,10 @@ LARGE_PARTS = "[bodies.text(50000) + b'<!-- end of part one -->', bodies.text(50
 
 WAYS = {"cgi": "/sse.cgi", "proxied": "/origin/sse", "flushed by mod_proxy": "/flushing/sse"}
 CODINGS = ("gzip", "br", *(("zstd",) if env.HAS_ZSTD else ()), None)
-# At these the encoders have ways of their own to flush.
+# The encoders flush in special ways at these levels.
 LOW = (("gzip", 1), ("br", 0), ("br", 1))
 
-# The head of a page, which names its style sheets; then the script works for the rest.
+# A page's head, which names its style sheets; the script then works on the rest.
 HEADS = {size: [b"<!DOCTYPE html><title>t</title>" + bodies.text(size) + b"<!-- the head -->",
                 bodies.text(60000)] for size in (1000, 8000)}
 HEAD_PARTS = "[b'<!DOCTYPE html><title>t</title>' + bodies.text({size}) + b'<!-- the head -->'," \
@@ -56,7 +56,7 @@ STREAMS = {
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    # Another name makes another worker, which has its own parameters.
+    # Another name makes a worker with its own parameters.
     flushing = origin.url.replace("127.0.0.1", "127.1")
     return httpd_shared(
         f"Elastic On\nProxyPass /origin/ {origin.url}/\n"
@@ -73,7 +73,7 @@ def server(httpd_shared, origin):
 
 @pytest.fixture(scope="module")
 def watched(server, origin):
-    """Every stream, all at the same time: name -> its body, or what went wrong."""
+    """Reads all streams at the same time: {name: its body, or the error}."""
     steps = server.root / "steps"
     steps.mkdir()
     steps.chmod(0o755)
@@ -111,7 +111,7 @@ def watched(server, origin):
                     open_gate(key, n)
                     began = time.monotonic()
                 return stream.read_all()
-        finally:  # the script and the origin need not wait any more
+        finally:  # lets the script and the origin continue
             for n in range(len(EVENTS)):
                 open_gate(key, n)
 
@@ -145,7 +145,7 @@ def test_a_large_part_is_whole_before_the_pause(watched, coding):
 @pytest.mark.parametrize("way", PAGES)
 @pytest.mark.parametrize("coding", CODINGS)
 def test_the_head_of_a_page_arrives_while_its_script_works(watched, way, size, coding):
-    """mod_deflate and mod_brotli hold it until the script ends."""
+    """mod_deflate and mod_brotli hold the head until the script ends."""
     _arrived_in_time(watched, f"page {way} {size} {coding}")
 
 

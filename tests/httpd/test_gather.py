@@ -1,5 +1,5 @@
-"""Bodies that come piece by piece: gathered and encoded in one call where they end soon enough, and
-otherwise in blocks that are not much smaller."""
+"""Bodies that come in pieces: gathered and encoded in one call if they end soon enough, otherwise
+encoded in blocks that are not much smaller."""
 
 import random
 
@@ -36,7 +36,7 @@ SIZES = (9000, 30_000, 70_000, 120_000, GATHERED - 1, GATHERED + 20_000, 600_000
 
 
 def access_log(size):
-    """Lines that are much alike: a block of its own for each few of them costs most."""
+    """Lines that are much alike: small blocks cost most there."""
     rng = random.Random(3)
     lines = (f'127.0.0.1 - - "GET /path/{rng.randrange(50)}/item?id={rng.randrange(10**6)}" '
              f'200 {rng.randrange(10**5)} "-" "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101"\n'
@@ -76,16 +76,16 @@ def server(httpd_shared, origin):
 
 
 def is_whole(server, path, size, coding="br"):
-    """Whether it was encoded as a file of the same bytes is.
+    """True if the body was encoded like a file of the same bytes.
 
-    A stream in brotli at level 1 has other bytes from 64 KB on; in gzip it may have the same.
+    brotli at level 1 makes other bytes for a stream from 64 KB on; gzip may make the same.
     """
     answer = server.get(path.format(size), ae=coding)
     check.encoded(answer, coding, PAGE[:size])
     return answer.raw == server.get(f"/{size}.html", ae=coding).raw
 
 
-# The processes of prefork are many, and each has room for small bodies only.
+# Prefork's many processes have room for small bodies only.
 EDGES = ([(30_000, True), (600_000, False)] if env.MPM == "prefork" else
          [(120_000, True), (GATHERED - 1, True), (GATHERED + 20_000, False), (600_000, False)])
 
@@ -105,7 +105,7 @@ def test_a_body_of_known_length_is_gathered_as_a_file_would_be(server):
 
 
 @pytest.mark.parametrize("path", [
-    # Larger than what may be whole.
+    # Larger than a whole body may be.
     *(f"/{place}/page.php?size=70000{length}" for place in ("small", "never")
       for length in ("", "&length=70000")),
     "/page.php?size=70000&pause=40", "/page.cgi?70000,40,5000", "/page.cgi?70000,60,60000"])
@@ -118,9 +118,9 @@ def test_a_producer_that_takes_its_time_is_not_waited_for(server, path):
 @pytest.mark.parametrize("pause", ["", "&pause=200"])
 def test_what_comes_short_of_its_announced_length_is_no_whole_body(server, announced, coding,
                                                                    pause):
-    """From a backend, which may have broken off."""
-    # Of a script that pauses, or is kept waiting by the machine, some may be out when its end is
-    # seen; and of what is too large to be waited for.
+    """A backend that sends too little may have broken off."""
+    # Part of the body may have been sent before its end is seen, if a script pauses or the machine
+    # delays it, or if the body is too large to wait for.
     may_be_out = pause or announced > 1_000_000
     for _ in range(1 if may_be_out else 50):
         answer = server.get(f"/page.php?size=20000&length={announced}{pause}", ae=coding)
@@ -136,11 +136,11 @@ def test_what_comes_short_of_its_announced_length_is_no_whole_body(server, annou
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("whole,pieces,body,most", [
     ("log.txt", "cut/log.txt", LOG, 1.1),
-    # How often a script is waited for depends on the machine.
+    # The machine determines how often the server waits for the script.
     ("page.html", "page.cgi?600000,0,8192", PAGE, 1.25),
     ("page.html", "origin/page.html", PAGE, 1.5)], ids=["brigades", "script", "chunks"])
 def test_small_pieces_cost_br_little(server, level, whole, pieces, body, most):
-    """At these levels the encoder makes a block of whatever it is given."""
+    """At these levels the encoder makes a block of each piece."""
     sizes = []
     for path in (whole, pieces):
         answer = server.get(f"/br-{level}/{path}", ae="br")

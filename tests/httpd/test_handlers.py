@@ -1,6 +1,5 @@
-"""Handlers of this httpd that stock filters get along with: a Content-Length that is not the
-body's, files that are closed before the filter has seen the end, buckets that have nothing for who
-does not wait."""
+"""Handlers that work with the stock filters: a wrong Content-Length, files that are closed before
+the filter has seen the end, buckets that never have data for non-blocking reads."""
 
 import time
 
@@ -49,7 +48,8 @@ def server(httpd_shared, tmp_path_factory):
 
 
 def asked(server, way, size, query, **kw):
-    """The whole body, in the way's coding unless it is too small; the answer."""
+    """Returns the answer, after checking the whole body in the way's coding, or without if it is
+    small."""
     coding = WAYS[way][1]
     answer = server.get(f"/{way}/{size}.txt?{query}", ae=coding, **kw)
     if answer.coding or size > SMALL:
@@ -68,7 +68,7 @@ EACH_WAY = pytest.mark.parametrize("way", WAYS)
 @EACH_WAY
 @pytest.mark.parametrize("how", ["pieces=1", "pieces=3", "pieces=3,flush"])
 def test_a_length_that_is_not_the_bodys_is_dropped(server, way, how):
-    """It is the header's of a page that an output callback has changed."""
+    """The length is that of a page before an output callback changed it."""
     for size in SIZES:
         for more in (1, 50_000):
             asked(server, way, size, f"{how},length={size + more}")
@@ -77,7 +77,7 @@ def test_a_length_that_is_not_the_bodys_is_dropped(server, way, how):
 
 @pytest.mark.parametrize("more,length", [(5000, None), (0, "700")])
 def test_what_may_be_too_short_is_sent_without_its_length(server, more, length):
-    """It is known to be small only where all that was announced is there."""
+    """The body is known to be small only if the announced bytes are all there."""
     answer = asked(server, "elastic", SMALL, f"pieces=1,flush,length={SMALL + more}")
     assert answer.headers.get("Content-Length") == length
 
@@ -115,7 +115,7 @@ def test_mod_lua(server, way, function):
 @pytest.mark.smoke
 @EACH_WAY
 def test_a_bucket_that_has_nothing_without_waiting(server, way):
-    """And then all of it: what is whole has its length, and what is small stays small."""
+    """A blocking read returns all of it: a whole body has its length, a small one stays small."""
     def ask():
         began = time.monotonic()
         return asked(server, way, size, "late,pieces=4"), time.monotonic() - began

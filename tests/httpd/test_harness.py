@@ -1,4 +1,4 @@
-"""The harness itself: it must notice what the other tests rely on it to notice."""
+"""The harness must notice the faults that the other tests rely on it to notice."""
 
 import gzip
 import zlib
@@ -62,7 +62,7 @@ def test_decoders_are_strict(coding, encode):
 
 @pytest.mark.parametrize("nbytes", [100, 32768, 50000, 3_000_000])
 def test_decoders_show_all_that_has_arrived(nbytes):
-    """Of a body that goes on: a browser shows it up to the flush."""
+    """For a body that continues: a browser shows it up to the flush."""
     text = bodies.text(nbytes)
     gzipped, brotlied = zlib.compressobj(wbits=31), brotli.Compressor()
     zstandarded = zstandard.ZstdCompressor().compressobj()

@@ -1,4 +1,4 @@
-"""What changes while a body is held: the header, and what the controller says."""
+"""The header and the controller's state may change while a body is held."""
 
 import threading
 
@@ -9,7 +9,7 @@ from kit.driven import start_driven
 
 PAGE = bodies.text(36_000)
 
-# Each write is larger than httpd's buffer, so that it is a brigade of its own, without a flush.
+# Each write is larger than httpd's buffer, and so a brigade of its own, without a flush.
 LUA = """
 local function halves(r, between)
     local file = io.open(r.document_root .. "/page.txt", "rb")
@@ -55,7 +55,7 @@ def test_a_length_that_was_taken_back_is_not_missed(driven):
 @pytest.mark.parametrize("path, before, after, coding", [
     ("/paused", 1, 99, None),
     ("/cached/paused", 1, 99, None),
-    # In a bypass only what may be cached is held.
+    # In a bypass, only bodies that may be cached are held.
     ("/cached/paused", 99, 1, "gzip"),
 ])
 def test_the_bypass_is_that_of_the_end_of_a_long_wait(driven, path, before, after, coding):
@@ -73,8 +73,7 @@ def test_the_bypass_is_that_of_the_end_of_a_long_wait(driven, path, before, afte
     asks.start()
     server.wait_for((server.docs / "marks/begun").exists, 30, "the first half")
     samples = int(driven.status()["ElasticSamples"])
-    # A decision is made anew after the time for which a body is waited for, an interval, and
-    # another interval.
+    # The decision is made anew after the longest wait for a body and two intervals.
     server.wait_for(lambda: until(after) or int(driven.status()["ElasticSamples"]) > samples + 4,
                     60, "five samples")
     (server.docs / "marks/go").touch()

@@ -1,5 +1,5 @@
-"""The module's hooks beside other modules': httpd calls all of them, each once and in the order
-that they have without this module, in the main process, in children and after reloads."""
+"""The module's hooks beside those of other modules: httpd calls all of them once, in the same order
+as without this module, in the main process, in children and after reloads."""
 
 import re
 
@@ -11,8 +11,7 @@ PAGE = bodies.html(30000)
 CGI = "head('Content-Type: text/html')\nout(bodies.html(30000))\n"
 
 INFO = "<Location /info>\nSetHandler server-info\n</Location>\n"
-# As the shipped configuration has it: a hook that serves the cache alone must not differ from
-# the others.
+# As in the shipped configuration: a hook that only serves the cache must be like the others.
 ON = INFO + """\
 Elastic On
 ElasticCache On
@@ -20,7 +19,7 @@ ElasticIdle 10 top
 ElasticPrecompressed On
 """
 
-# {set of modules: (modules, directives)}; mod_cgid is there under event and worker.
+# {set of modules: (modules, directives)}; mod_cgid comes with event and worker.
 SETS = {
     "security2": (["unique_id", "security2"],
                   "SecRuleEngine On\nSecDataDir {root}/run\nSecTmpDir {root}/run\n"),
@@ -44,7 +43,7 @@ SETS = {
 
 
 def hooks(server):
-    """{hook: [module, ...]}, in the order in which httpd calls them, without this one."""
+    """{hook: [module, ...]} in the order in which httpd calls them, without this module."""
     found, hook = {}, None
     page = server.get("/info?hooks").body.decode()
     for title, module in re.findall(r'<strong>([^<]+):</strong>|<a href="\?([^"]+)">', page):

@@ -1,5 +1,5 @@
-"""ElasticIdle: what is kept and asked for often is made smaller while CPU time is spare. What is
-asked for often, and how an encoding is made anew, is proven by tests/unit."""
+"""ElasticIdle: popular cached encodings are made smaller while CPU time is spare. tests/unit proves
+which are popular and how they are recoded."""
 
 import contextlib
 import functools
@@ -13,17 +13,17 @@ from kit.driven import start_driven
 from kit.server import leaves_late
 from kit.stores import OWN, PROVIDERS, Between, Redis
 
-# More than any page takes, however busy the machine is.
+# Longer than any page takes, even on a busy machine.
 PATIENCE = 600
 
-# What was asked for counts half after each minute: so many count for three of them.
+# Popularity halves each minute: this many requests count for three minutes.
 HITS = 30
 
 GZIP_TOP = "12" if env.HAS_LIBDEFLATE else "9"
 
 
 class Site:
-    """A server that keeps what it encodes; its load is scripted, and at first not spare."""
+    """A server with a cache; its load is scripted, and high at first."""
 
     def __init__(self, httpd, config, modules=keep.SHMCB, **kw):
         self.d = start_driven(httpd, keep.KEEP + "ElasticMinSize 0\nAlias /pinned {docs}\n"
@@ -32,29 +32,29 @@ class Site:
         self.server = self.d.server
 
     def page(self, size=30000):
-        """(path, body) of one of bytes of its own."""
+        """(path, body) of a page with bytes of its own."""
         return keep.page(self.server, bodies.html(size) + b"%d" % time.monotonic_ns())
 
     def counts(self):
-        """What the status page shows of it: (encodings, µs, bytes)."""
+        """The status page's figures about ElasticIdle: (encodings, µs, bytes)."""
         status = self.d.status()
         return tuple(int(status[f"ElasticImproved{what}"]) for what in ("", "Usec", "Bytes"))
 
     def ask(self, path, body, ae="gzip"):
-        """An answer, and its notes."""
+        """Returns an answer and its notes."""
         answer = self.server.get(path, ae=ae)
         check.encoded(answer, answer.coding, body)
         return answer, self.server.notes(answer)
 
     def ask_often(self, path, body, ae="gzip", hits=HITS):
-        """The last answer, which was kept."""
+        """Returns the last answer, which came from the cache."""
         for _ in range(hits + 2):
             answer, notes = self.ask(path, body, ae)
         assert notes["elastic-engine"] == "cache"
         return answer, notes
 
     def ask_for_hits(self, path, body):
-        """HITS of them, unless the store is late for long."""
+        """Makes requests until HITS of them were hits, ten times as many at most."""
         hits = 0
         for _ in range(10 * HITS):
             hits += self.ask(path, body)[1]["elastic-engine"] == "cache"
@@ -62,7 +62,7 @@ class Site:
                 break
 
     def ask_until_at(self, level, path, body, ae="gzip"):
-        """The first answer at a level, which was kept."""
+        """Returns the first cached answer at that level."""
         found = []
 
         def is_there():
@@ -75,7 +75,7 @@ class Site:
         return found
 
     def idle_threads(self):
-        """The threads of the server's processes that have the CPU last."""
+        """The threads of the server's processes that run at SCHED_IDLE."""
         found = []
         for child in self.server.children():
             with contextlib.suppress(OSError):
@@ -84,7 +84,7 @@ class Site:
         return found
 
     def hurry(self):
-        """Where other work leaves no CPU time to such a thread, its page would take minutes."""
+        """Raises their priority: on a busy machine such a thread would need minutes for a page."""
         for task in self.idle_threads():
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(task, os.SCHED_OTHER, os.sched_param(0))
@@ -101,11 +101,11 @@ def site(httpd):
 
 @pytest.mark.smoke
 def test_what_is_asked_for_often_becomes_smaller_at_the_top(site):
-    """Only while the CPU is not busy, and only what may move."""
+    """Only while the CPU is not busy, and only adaptive levels."""
     s = site("ElasticIdle 100 top")
     page = s.page()
     pinned = "/pinned" + page[0], page[1]
-    s.ask_often(*pinned, hits=2 * HITS)  # it is the first whose turn it is
+    s.ask_often(*pinned, hits=2 * HITS)  # its turn would come first
     before, notes = s.ask_often(*page)
     assert int(notes["elastic-level"]) < int(GZIP_TOP)
     s.d.load(*(66, 67) * 5)
@@ -121,7 +121,7 @@ def test_what_is_asked_for_often_becomes_smaller_at_the_top(site):
 
 
 def test_a_store_that_other_machines_reach_is_asked_for_each_of_many(site, tmp_path):
-    """Each job waits for the store as long as a request may, whatever those before it have."""
+    """Each job waits for the store as long as a request may, whatever earlier jobs did."""
     (tmp_path / "key").write_bytes(bytes(range(32)))
     (tmp_path / "key").chmod(0o600)
     redis = Redis()
@@ -157,15 +157,15 @@ def test_clients_of_several_codings_get_the_smallest(site):
     s.wait_until_improved()
     answer, _ = s.ask_until_at("11", *page, "gzip, br")
     assert answer.coding == "br" and len(answer.raw) < len(before.raw)
-    # Whoever takes gzip alone has an encoding of its own.
+    # Clients that only accept gzip have an encoding of their own.
     answer, notes = s.ask(*page)
     assert answer.coding == "gzip" and notes["elastic-level"] != GZIP_TOP
-    # It is improved for these as well, if they ask often.
+    # It is improved too, if they request it often.
     s.ask_until_at(GZIP_TOP, *page)
 
 
 def test_what_had_a_pinned_level_is_found_in_the_other_coding(site):
-    """The result has the name that those look for who may have any level."""
+    """The result is stored under the name of adaptive levels."""
     s = site("ElasticCodings br gzip\nElasticLevel gzip 5\nElasticLevel br 5 6\n"
              "ElasticIdle 100 top")
     s.d.walk_to(0)  # gzip 5 takes less CPU time than br 5
@@ -202,12 +202,12 @@ def test_where_nothing_may_be_improved_nothing_is(site, config):
 
 
 def test_what_it_takes_is_no_load(site):
-    """All samples are of 40 %, but for what is subtracted."""
+    """Every sample is 40 %, except for the subtracted part."""
     s = site("LogLevel elastic:trace1\nElasticCodings br\nElasticIdle 100 top")
     s.d.load(40)
 
     def is_seen():
-        s.ask_often(*s.page(100_000), "br", hits=6)  # no more: it may be done before the samples
+        s.ask_often(*s.page(100_000), "br", hits=6)  # no more, or it may come before the samples
         s.hurry()
         for _ in range(10):
             s.d.stat.busy(40)
@@ -229,7 +229,7 @@ def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site):
         s.server.wait_for(s.idle_threads, PATIENCE, "a thread that has the CPU last")
         s.server.wait_for(lambda: s.hurry() or s.counts()[1] > used, PATIENCE, "a call")
         s.server.graceful()
-    # The new processes go on with what is popular.
+    # The new processes continue with the popular entries.
     before = s.counts()[0]
     s.ask_often(*s.page(), "br")
     s.wait_until_improved(before + 1)
@@ -238,7 +238,8 @@ def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site):
 
 
 def test_the_end_of_a_child_waits_for_who_uses_the_store(site, tmp_path):
-    """The timer's thread runs on while its process exits: with the lock, nobody else could go on."""
+    """The timer's thread runs on while its process exits. If it died with the lock, all other
+    processes would be stuck."""
     lock = faults.Folder(tmp_path, "store-lock")
     s = site("ElasticIdle 100 top", **lock.options)
     page = s.page()

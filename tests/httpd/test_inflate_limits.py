@@ -1,4 +1,4 @@
-"""Limits of decoded request bodies: their size, and how much larger than sent they may be."""
+"""Limits of decoded request bodies: their size, and their size relative to the sent bytes."""
 
 import gzip
 import zlib
@@ -11,7 +11,7 @@ from kit.inflate import CODINGS, WAYS, encode, post, post_chunks, read, refused
 
 LIMIT = 50000
 
-# The ratio is looked at each time that so many bytes were decoded.
+# The ratio is checked after this many decoded bytes.
 STRIDE = 8096
 
 PLACES = {
@@ -43,7 +43,7 @@ def passes(answer, size):
 @pytest.mark.parametrize("coding", ["gzip", "br", "gzip, gzip"])
 @pytest.mark.parametrize("place", ["size", "core", "zero"])
 def test_the_size_is_exact(server, protocol, way, coding, place):
-    """Of what comes out of the last decoder."""
+    """The output of the last decoder counts."""
     for reader in ("echo.cgi", "origin/echo"):
         path = f"/{place}/{way}/{reader}"
         for size in (LIMIT, LIMIT + 1, LIMIT + 8000, 30 * LIMIT):
@@ -53,7 +53,7 @@ def test_the_size_is_exact(server, protocol, way, coding, place):
 
 
 def _propfind(size):
-    """A body that mod_dav parses, by httpd's own reader of XML."""
+    """A body that mod_dav parses with httpd's own XML reader."""
     head, tail = b'<?xml version="1.0"?><propfind xmlns="DAV:"><allprop/><!--', b"--></propfind>"
     return head + bodies.text(size - len(head) - len(tail)) + tail
 
@@ -62,8 +62,8 @@ def _propfind(size):
 @pytest.mark.parametrize("place,method,coding,body,status", [
     ("size/{0}/dav/{0}", "PUT", "gzip", bodies.text, 201),
     ("size/{}/dav/", "PROPFIND", "br", _propfind, 207),
-    ("size/{}/a.txt", "POST", "gzip", bodies.text, 200),  # which discards it
-    # LimitRequestBody counts the decoded bytes, as well as the sent ones, which are more here.
+    ("size/{}/a.txt", "POST", "gzip", bodies.text, 200),  # discards the body
+    # LimitRequestBody counts the decoded bytes, and the sent ones, of which there are more here.
     ("core/{}/echo.cgi", "POST", "gzip", lambda size: bodies.noise(size - 100), 200)],
     ids=["put", "parsed", "discarded", "sent"])
 def test_every_reader_has_the_limit(server, way, place, method, coding, body, status):
@@ -85,7 +85,7 @@ def test_members_are_limited_as_one_body(server, way, coding):
                             for piece in bodies.pieces(bodies.text(size), (each,)))
             answer = post(server, path, sent, coding)
             passes(answer, size) if size == LIMIT else refused(answer, 413)
-    # Many that decode to nothing are many bytes, and no more.
+    # Many members that decode to nothing only count as sent bytes.
     passes(post(server, path, encode(b"", coding) * 20000, coding), 0)
 
 
@@ -97,14 +97,14 @@ def _without_an_end(size):
 @EACH_WAY
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_what_comes_between_codings_is_weighed(server, way, coding):
-    """However little comes out of the last decoder."""
+    """However little the last decoder outputs."""
     data = encode(_without_an_end(20_000_000), coding)
     refused(post(server, f"/{way}/echo.cgi", data, f"gzip, {coding}"), 413)
 
 
 @EACH_WAY
 def test_what_comes_between_codings_may_be_bursts(server, way):
-    """24 KB, as of a body."""
+    """24 KB are allowed, as for a body."""
     data = gzip.compress(_without_an_end(3 * STRIDE))
     refused(post(server, f"/{way}/echo.cgi", data, "gzip, gzip"), 400)  # it is cut short
 
@@ -116,12 +116,12 @@ def test_what_comes_between_codings_may_be_bursts(server, way):
     ("sendcl/echo", post_chunks, True), ("force10/echo", post_chunks, True),
     ("page.php", post, True), ("page.php", post_chunks, True), ("echo.cgi", post, False)])
 def test_a_decoded_body_on_the_disk_is_below_limitrequestbody(server, way, reader, ask, spooled):
-    """mod_proxy writes a body to the disk to find out its length. There it may not be larger, decoded,
-    than it could be sent."""
+    """mod_proxy writes a body to disk to find out its length. Its decoded size must obey the limit
+    of sent bodies."""
     fpm = Fpm(server.root) if reader == "page.php" else None
     try:
         for size in (LIMIT, LIMIT + 1, 7 * LIMIT, 8 * LIMIT + 1):
-            # Few bytes when sent, but not too few for the ratio.
+            # Few bytes are sent, but enough for the ratio.
             sent = encode((bodies.noise(4000) * (size // 4000 + 1))[:size], "gzip")
             answer = ask(server, f"/disk/{way}/{reader}", sent if ask is post else [sent])
             if size > (LIMIT if spooled else 8 * LIMIT):
@@ -140,7 +140,7 @@ def test_a_decoded_body_on_the_disk_is_below_limitrequestbody(server, way, reade
 @EACH_WAY
 @pytest.mark.parametrize("coding", CODINGS)
 def test_the_default_ratio(server, way, coding):
-    """200, four times in a row; the end is the last time."""
+    """200, four times in a row; the end counts as the last time."""
     def ask(path, size, method="POST"):
         return post(server, path, encode(bytes(size), coding), coding, method=method)
 
@@ -152,14 +152,14 @@ def test_the_default_ratio(server, way, coding):
 
 
 def _gzip(*pieces):
-    """A member of which each piece can be decoded before the next comes."""
+    """A member in which each piece can be decoded before the next comes."""
     raw = zlib.compressobj(9, wbits=31)
     return b"".join(raw.compress(piece) + raw.flush(zlib.Z_FULL_FLUSH) for piece in pieces) \
         + raw.flush()
 
 
-# Strides that take about 2000 bytes and a few; what was sent until then counts. The limit is 20, and
-# twice in a row is free.
+# Strides that compress to about 2000 bytes and to a few; all bytes sent so far count. The limit is
+# 20, which may be exceeded twice in a row.
 LOW, HIGH = bodies.noise(2000) + bytes(STRIDE - 2000), bytes(STRIDE)
 
 
@@ -176,7 +176,7 @@ def test_a_later_row_counts_afresh(server, way, strides, status):
 @EACH_WAY
 @OF_MEMBERS
 def test_the_ratio_is_the_bodys_however_its_members_come(server, way, coding):
-    """Twice a stride is free; seventeen members are more."""
+    """Two strides above the limit are allowed; seventeen members are more."""
     member = encode(bytes(1000), coding)
     for count in (2 * STRIDE // 1000, 2 * STRIDE // 1000 + 1):
         for size in (len(member), count * len(member)):
@@ -222,7 +222,7 @@ def test_htaccess_and_merges(httpd):
 
 
 def test_limits_without_the_record(httpd):
-    """ElasticInflate has them all by their defaults."""
+    """ElasticInflate uses the defaults of all limits."""
     server = httpd(f"ElasticInflate On\nLimitRequestBody {LIMIT}", allow_log=("AH0",),
                    cgi={"echo.cgi": inflate.ECHO})
     passes(post(server, "/echo.cgi", encode(bodies.text(LIMIT), "gzip")), LIMIT)

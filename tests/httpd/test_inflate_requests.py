@@ -1,5 +1,5 @@
-"""Request bodies that come encoded: the input filter DEFLATE, and ElasticInflate. What each reader
-gets, which bodies are refused, and what becomes of a refusal. Limits: test_inflate_limits.py."""
+"""Encoded request bodies: the input filter DEFLATE, and ElasticInflate. Tests which bytes each
+reader gets, which bodies are refused, and how. Limits: test_inflate_limits.py."""
 
 import zlib
 
@@ -14,7 +14,7 @@ BODY = bodies.text(70000)
 EACH_WAY = pytest.mark.parametrize("way", WAYS)
 EACH_CODING = pytest.mark.parametrize("coding", CODINGS)
 
-# Of mod_proxy's URLs those that change how a body goes out.
+# Schemes of mod_proxy that change how a body is sent.
 SCHEMES = ("scgi", "uwsgi", "fcgi", "balancer")
 
 PAGES = "".join(f"ErrorDocument {status} /echo.cgi\n" for status in (400, 403, 413)) \
@@ -30,7 +30,7 @@ def server(httpd_shared, origin, tmp_path_factory):
     return site
 
 
-# --- what is decoded
+# --- decoded bodies
 
 
 @pytest.mark.smoke
@@ -51,7 +51,7 @@ def test_a_script_reads_the_decoded_body(server, protocol, way, coding):
 @EACH_WAY
 @EACH_CODING
 def test_the_length_is_known_up_to_8_mb(server, way, coding):
-    """Beyond, the handler reads while it is decoded."""
+    """A larger body is decoded while the handler reads."""
     most = 8 << 20
     for size in (0, 1, 65535, 65536, 65537, most, most + 100_000):
         body = bodies.text(size)
@@ -65,19 +65,19 @@ SEVERAL = [("gzip", "br"), ("br", "gzip"), ("gzip", "gzip"), ("br", "br"),
 THREE = ("gzip",) * 3
 
 
-# (place, Content-Encoding, the codings that the client applied, and those that are left, the
-# Content-Encoding that the origin gets)
+# (place, Content-Encoding, codings that the client applied, codings that remain, Content-Encoding
+# that the origin gets)
 @pytest.mark.parametrize("place,named,applied,left,passed", [
     *((place, coding, (coding,), (), None) for place in WAYS for coding in CODINGS),
     *((place, ", ".join(codings), codings, (), None)
       for place in (*WAYS, "both") for codings in SEVERAL),
     ("twice", "gzip", ("gzip",), (), None),
     ("twice", "gzip, br", ("gzip", "br"), (), None),
-    # DEFLATE leaves unknown codings, and undoes no more than two.
+    # DEFLATE keeps unknown codings, and decodes at most two.
     ("deflate", "compress, gzip, br", ("gzip", "br"), (), "compress"),
     ("deflate", "gzip, compress", (), (), "gzip, compress"),
     ("deflate", ", ".join(THREE), THREE, ("gzip",), "gzip"),
-    # Where DEFLATE decodes, ElasticInflate does not: neither the rest, nor does it refuse that.
+    # If DEFLATE decodes, ElasticInflate neither decodes the rest nor refuses it.
     ("both", "gzip, compress, gzip", ("gzip",), (), "gzip, compress"),
     *((place, named, (), (), named) for place in (*WAYS, "both", "plain")
       for named in ("identity", None)),
@@ -97,7 +97,7 @@ def test_what_an_origin_gets(server, place, named, applied, left, passed):
 @EACH_WAY
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_scheme_within_the_clients_url_changes_nothing(server, way, scheme):
-    """Neither whether a body is decoded, nor whether the origin is told its length."""
+    """The scheme in a client's URL affects neither decoding nor the length that the origin gets."""
     for path in (f"app/{scheme}:x", f"echo?{scheme}:y", f"echo?proxy:{scheme}://y",
                  f"echo?unix:/x|{scheme}://y"):
         found = read(post_chunks(server, f"/{way}/origin/{path}", [encode(BODY, "gzip")]))
@@ -148,7 +148,7 @@ def test_a_client_that_waits_gets_100_continue(server, way):
 
 
 def test_htaccess_alone_asks_for_it(httpd):
-    """Where nothing else is configured, no request is looked at until a .htaccess file wants it."""
+    """Until a .htaccess file enables it, no request is inspected."""
     server = httpd("<Directory {docs}>\nAllowOverride FileInfo\n</Directory>",
                    cgi={"echo.cgi": inflate.ECHO, "on/echo.cgi": inflate.ECHO})
     sent = encode(BODY, "gzip")
@@ -165,7 +165,7 @@ def test_htaccess_alone_asks_for_it(httpd):
 @EACH_WAY
 @EACH_CODING
 def test_a_look_ahead_takes_nothing(server, protocol, way, coding):
-    """And a handler that asks whether there is a body reads it."""
+    """A handler that checks for a body can read it."""
     for mode, text in (("peek", b"|".join([BODY[:5], BODY[:3], BODY[:7], b"70000"])),
                        ("old", b"70000")):
         answer = post(server, f"/{way}/reader?{mode}", encode(BODY, coding), coding,
@@ -177,8 +177,8 @@ def test_a_look_ahead_takes_nothing(server, protocol, way, coding):
 @pytest.mark.parametrize("coding", ["gzip", "br", "gzip, br"])
 @pytest.mark.parametrize("mode", ["block", "nonblock"])
 def test_what_was_sent_is_read_before_the_rest_comes(server, way, coding, mode):
-    """Whether the handler may wait or not; and behind the end comes nothing. In chunks: of a body
-    with a length, the handler gets the decoded one's first."""
+    """The handler may wait or not; after the end nothing comes. In chunks: of a body with a length,
+    the handler gets the decoded length first."""
     sent = encode(BODY, *coding.split(", "))
     with server.connect() as connection:
         connection.send(head(f"/{way}/reader?{mode}", Content_Encoding=coding,
@@ -198,10 +198,10 @@ def test_scgi_gets_the_body_as_it_was_sent(server, way, coding):
         is_body(read(post(server, path, sent, coding)), sent, coding)
 
 
-# --- what is refused
+# --- refused bodies
 
-# Not over HTTP/2: mod_http2 resets the stream of any response that comes before the request was
-# read, and curl loses the answer with it.
+# Not over HTTP/2: mod_http2 resets the stream if a response comes before the request was read, and
+# curl then loses the answer.
 UNREAD = pytest.mark.protocols("http/1.1", "http/1.0", "tls")
 
 
@@ -225,13 +225,13 @@ def test_it_is_refused_before_the_client_sends(server):
 
 
 def _flipped(data, at):
-    """With the byte at `at` changed, from the end where that is negative."""
+    """`data` with the byte at `at` changed; negative numbers count from the end."""
     at %= len(data)
     return data[:at] + bytes([data[at] ^ 0xff]) + data[at + 1:]
 
 
 _GZIP, _BR, _ZSTD = (encode(BODY, coding) for coding in ("gzip", "br", "zstd"))
-# The decoders' own share of this is tests/unit/test_decoder.c's.
+# tests/unit/test_decoder.c has the decoders' own cases.
 BROKEN = {
     "cut": ("gzip", _GZIP[:-1]), "cut in the header": ("gzip", _GZIP[:5]),
     "a wrong checksum": ("gzip", _flipped(_GZIP, -5)),
@@ -272,7 +272,7 @@ def _of_a_window(bits):
 @UNREAD
 @EACH_WAY
 def test_a_window_beyond_8_mb_is_unsupported(server, protocol, way):
-    """RFC 9659 §3; whether the frame says its window or is one by itself (RFC 8878 §3.1.1.1.2)."""
+    """RFC 9659 §3; the frame may state its window or be a single segment (RFC 8878 §3.1.1.1.2)."""
     single = b"\x28\xb5\x2f\xfd\xa0" + ((8 << 20) + 1).to_bytes(4, "little") + bytes(20)
     too_large = [(_of_a_window(24), "zstd"), (single, "zstd"),
                  (_of_a_window(23) + _of_a_window(24), "zstd"),
@@ -283,7 +283,7 @@ def test_a_window_beyond_8_mb_is_unsupported(server, protocol, way):
             answer = post(server, path, sent, coding, protocol=protocol)
             refused(answer, 415)
             assert answer.headers.get("Accept-Encoding") == inflate.KNOWN, answer
-    # The answer comes from within the reader; its page finds no body.
+    # The answer is sent while the body is read; its error page finds no body.
     answer = post(server, f"/page/{way}/echo.cgi", single, "zstd", protocol=protocol)
     is_page(answer, 415)
     assert answer.headers["Accept-Encoding"] == inflate.KNOWN
@@ -291,7 +291,7 @@ def test_a_window_beyond_8_mb_is_unsupported(server, protocol, way):
 
 @EACH_WAY
 def test_a_refused_body_ends_the_connection(server, way):
-    """Though its reader ignored the error: what is left of it is no request."""
+    """Although the reader ignored the error, the rest of the body is not taken for a request."""
     sent = b"no gzip" + b"GET /a.txt HTTP/1.1\r\nHost: x\r\n\r\n" * 1000
     with server.connect() as connection:
         connection.send(head(f"/{way}/reader?careless", Content_Encoding="gzip",
@@ -306,7 +306,7 @@ def test_a_refused_body_ends_the_connection(server, way):
 
 
 def test_an_answer_that_has_begun_does_not_look_whole(server):
-    """A handler writes while it reads, and the body it reads turns out damaged or too large."""
+    """A handler writes while it reads a body that turns out damaged or too large."""
     path, whole = "/little/elastic/reflect", encode(bodies.noise(1 << 20), "gzip")
     broken = (whole[:-5] + b"wrong", encode(bodies.noise(2 << 20), "gzip"))
     for sent in broken:
@@ -314,12 +314,12 @@ def test_an_answer_that_has_begun_does_not_look_whole(server):
         assert answer.status == 200 and not answer.complete, answer
     check.whole(post(server, path, whole), None, bodies.noise(1 << 20))
     check.whole(post_chunks(server, path, [whole]), None, bodies.noise(1 << 20))
-    # Where the length is known first, all is.
+    # If the length must be known first, the whole body is read before.
     for sent, status in zip(broken, (400, 413)):
         refused(post(server, path, sent), status)
 
 
-# --- redirects and error pages, which are read after the body, or instead of it
+# --- redirects and error pages, which read the body later or not at all
 
 
 def is_page(answer, status, size=0, coding=None):
@@ -348,12 +348,12 @@ def test_the_page_of_a_415(server):
 
 
 def test_a_refused_request_is_not_decoded(server):
-    """Access is decided first; the page gets the body as it came."""
+    """Access is checked first; the error page gets the body as sent."""
     sent = encode(BODY, "gzip")
     is_page(post(server, "/page/elastic/denied", sent), 403, len(sent), "gzip")
 
 
-# --- memory that is not there
+# --- lack of memory
 
 
 @pytest.mark.smoke
@@ -362,7 +362,7 @@ def test_a_refused_request_is_not_decoded(server):
     ("unbrotli-first", "br"),
     *((name, "zstd") for name in ("unzstd-open", "unzstd-first") if env.HAS_ZSTD)])
 def test_no_memory_is_the_servers_error(httpd, tmp_path, fault, coding):
-    """And never a body that looks whole. The error's page finds none."""
+    """No body looks complete then, and the error page finds none."""
     server = httpd("AddEncoding x-gzip gz\nAddEncoding br br\nAddEncoding zstd zst\n"
                    + inflate.PLACES + "<Location /out>\nSetOutputFilter INFLATE\n</Location>\n"
                    "ErrorDocument 503 /echo.cgi\n"
@@ -376,7 +376,7 @@ def test_no_memory_is_the_servers_error(httpd, tmp_path, fault, coding):
     server.write(f"f.txt.{extension}", encode(BODY, coding))
     answer = server.get(f"/out/f.txt.{extension}")
     if fault.endswith("open"):
-        # The header is not out yet: the body goes out as it came.
+        # The header is not sent yet: the body is sent encoded, as it was.
         check.whole(answer, name, BODY)
     else:
         refused(answer, 500)
@@ -384,7 +384,7 @@ def test_no_memory_is_the_servers_error(httpd, tmp_path, fault, coding):
 
 @pytest.fixture(scope="module")
 def failing(httpd_shared, tmp_path_factory):
-    """One process of which any call for a bucket may get no memory, and who says which."""
+    """A process in which a chosen bucket allocation fails."""
     folder = tmp_path_factory.mktemp("buckets")
     memory = faults.Memory(folder)
     server = httpd_shared(
@@ -403,8 +403,8 @@ def failing(httpd_shared, tmp_path_factory):
 @pytest.mark.parametrize("mode", ["old", "peek"])
 @pytest.mark.protocols("http/1.1", "tls")
 def test_buckets_without_memory(failing, protocol, mode, coding):
-    """Whichever call gets none, the body is whole, or its reader is refused. What mod_ssl has
-    decrypted is in memory that it uses again."""
+    """Whichever allocation fails, the body is complete or its reader is refused. mod_ssl reuses the
+    memory of decrypted data."""
     server, memory = failing
     sent = encode(BODY[:40000], *coding.split(", "))
     whole = post(server, f"/x?{mode}", sent, coding, protocol=protocol).body

@@ -19,7 +19,7 @@ GZIP = gzip.compress(BODY, mtime=0)
 BR = brotli.compress(BODY, quality=3)
 MEMBERS = b"".join(gzip.compress(piece, mtime=0) for piece in bodies.pieces(BODY, (7, 9000)))
 
-# It is held between its two parts while the file is there.
+# It pauses between its two parts while the file exists.
 HELD = """\
 import zlib
 z = zlib.compressobj(wbits=31)
@@ -61,7 +61,7 @@ def give(coding, data, tag='"o"'):
 
 
 def held(hold):
-    """What HELD makes, in chunks."""
+    """The output of HELD, in chunks."""
     z = zlib.compressobj(wbits=31)
     yield z.compress(b"one") + z.flush(zlib.Z_SYNC_FLUSH)
     while hold.exists():
@@ -75,14 +75,14 @@ ORIGIN = {
     "weak": give("gzip", GZIP, 'W/"o"'), "two": give("br, gzip", gzip.compress(BR)),
     "identity": give("identity", BODY), "unknown": give("dcz", GZIP), "empty": give("gzip", b""),
     "zeros": give("gzip", gzip.compress(bytes(5_000_000))), "more": give("gzip", GZIP + b"xyz"),
-    # In one piece: where the body comes later, mod_proxy flushes the header out.
+    # In one piece: if the body came later, mod_proxy would flush the header.
     "bad": raw({**GZIPPED, "ETag": '"o"', "Content-Length": 14}, b"no gzip at all"),
     "chunked": lambda e: e.chunked(200, GZIPPED, bodies.pieces(GZIP)),
     "no-member": lambda e: e.chunked(200, GZIPPED, [GZIP + b"x", GZIP]),
     "none": lambda e: e.respond(204, GZIPPED),
     "part": lambda e: e.respond(
         206, {**GZIPPED, "Content-Range": f"bytes 0-99/{len(GZIP)}"}, GZIP[:100]),
-    # Each of them has its Content-Range.
+    # Each part has its Content-Range.
     "parts": lambda e: e.respond(
         206, {**GZIPPED, "Content-Type": "multipart/byteranges; boundary=x"}, GZIP),
 }
@@ -107,7 +107,7 @@ def server(httpd_shared, origin):
 
 
 def decoded(answer, tag=None):
-    """It is BODY, whole, in no coding, and without what was said of the encoded bytes."""
+    """The answer is BODY, whole, without coding and without fields about the encoded bytes."""
     check.whole(answer, None, BODY)
     assert answer.headers.get("ETag") == tag, answer
     assert not [name for name in ("Content-MD5", "Accept-Ranges") if name in answer.headers], answer
@@ -121,7 +121,7 @@ def decoded(answer, tag=None):
                                         *["zstd"] * env.HAS_ZSTD)),
     ("weak", 'W/"o-gunzip"'), ("chunked", None)])
 def test_an_origins_body(server, protocol, path, tag):
-    """Whatever the client takes."""
+    """Whatever the client accepts."""
     for ae in (None, "gzip, br"):
         decoded(server.get(f"/inflate/origin/{path}", ae=ae, protocol=protocol), tag)
 
@@ -153,7 +153,7 @@ def test_head_says_what_get_says(server, protocol, path):
 @pytest.mark.parametrize("chain", ["inflate", "again"])
 @pytest.mark.parametrize("path", ["held.cgi", "origin/held"])
 def test_what_is_flushed_comes_through(server, protocol, chain, path):
-    """A script's pipe, which has nothing for a while, and mod_proxy's brigades, which come late."""
+    """A script's pipe without data for a while, and mod_proxy's late brigades."""
     hold = server.write("hold", b"")
     with server.stream(f"/{chain}/{path}", ae="gzip", protocol=protocol) as stream:
         assert stream.coding == (None if chain == "inflate" else "gzip")
@@ -164,7 +164,7 @@ def test_what_is_flushed_comes_through(server, protocol, chain, path):
 
 def test_bytes_behind_the_end_are_dropped(server):
     decoded(server.get("/inflate/origin/more"), '"o-gunzip"')
-    # What comes later may look like another member.
+    # Later bytes may look like another member.
     decoded(server.get("/inflate/origin/no-member"))
     assert server.log.lines("bytes behind the end of its encoded body")
 
@@ -203,7 +203,7 @@ def test_its_tags_are_recognized(server, protocol, chain, ae, tag, path):
         assert answer.varies == (chain != "inflate")
     check.whole(get({"If-None-Match": '"y-gunzip"'}), None if chain == "inflate" else ae, BODY)
     if chain == "inflate":
-        # httpd slices what it has whole at once, which a decoded body seldom is.
+        # httpd slices complete bodies only, which decoded ones seldom are.
         check.whole(get({"Range": "bytes=10-19"}), None, BODY)
 
 
@@ -234,7 +234,7 @@ def test_the_ratio_holds_and_the_size_does_not(server):
 @pytest.mark.parametrize("chain", ["inflate", "again"])
 @pytest.mark.parametrize("how", ["cut", "wrong checksum", "damaged"])
 def test_damage_is_visible(server, origin, protocol, chain, how):
-    """Though the header was sent when it was found."""
+    """The damage is found after the header was sent."""
     large = gzip.compress(bodies.text(2 << 20) + bodies.noise(1 << 20), mtime=0)
     sent = {"cut": large[:-3], "wrong checksum": large[:-8] + b"1234" + large[-4:],
             "damaged": large[:-300000] + b"\0" * 1000 + large[-299000:]}[how]
@@ -259,7 +259,7 @@ def test_damage_at_the_start_is_an_error(server, path, status):
 
 
 def test_memory_does_not_grow_with_the_body(server):
-    """A body of 100 MB goes through in small pieces, also to a client that takes it slowly."""
+    """A body of 100 MB passes in small pieces, even if the client is slow."""
     z = zlib.compressobj(1, wbits=31)
     piece = bodies.text(1 << 20)
     server.write("huge.txt.gz", b"".join(z.compress(piece) for _ in range(100)) + z.flush())

@@ -14,7 +14,7 @@ from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, is_kept, kept, page, 
 from kit.position import FOLLOW, start_following
 from kit.server import CGID_RELOADED
 
-# Who a user is may be known by other means than a field of the request.
+# A user may be known by other means than a field of the request.
 LUA = """
 function user(r)
     if r.headers_in["X-User"] then
@@ -52,7 +52,7 @@ def server(httpd_shared):
 @pytest.mark.smoke
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_the_third_time_it_is_not_encoded(server, coding):
-    """And counts as a compressed response."""
+    """It counts as a compressed response."""
     path, body = page(server)
     before = cache(server)
     answers = [server.get(path, ae=coding) for _ in range(3)]
@@ -72,7 +72,7 @@ def test_the_third_time_it_is_not_encoded(server, coding):
 
 
 def test_a_pinned_level_is_used_exactly(server):
-    """And each coding has its own, and each body; but no path, and no header."""
+    """Each coding and each body has its own entry, whatever the path and header."""
     path, body = page(server)
     other, _ = page(server, body, fields=())
     twice(server, path)
@@ -99,8 +99,8 @@ LATE = {"Host": "late"}
 @pytest.mark.parametrize("place,who", [
     *(("", [{}, {field: "one"}, {field: "two"}, {"Cookie": "one", "Authorization": "one"}])
       for field in FIELDS),
-    # Whose credentials were taken away, as by SessionCookieRemove, mod_auth_openidc, or before a
-    # backend that shall not see them; and by a server whose rules redirect within.
+    # Credentials that other modules remove, such as SessionCookieRemove, mod_auth_openidc or a
+    # proxy's rules; also with internal redirects.
     *((place, [{**host, **who} for who in ({}, {field: "one"}, {field: "two"})])
       for place, host in (("/unset", {}), ("", LATE), ("/by", LATE)) for field in FIELDS),
     ("", [{"X-User": "one"}, {"X-User": "two"}, {}]),
@@ -123,7 +123,8 @@ def test_who_may_share_does(server, one, other):
 
 
 def test_clients_with_certificates_share_with_nobody(server, tmp_path):
-    """Neither the subject nor the serial number tells them apart: clients make them themselves."""
+    """The subject and serial number do not tell them apart, because clients choose them
+    themselves."""
     path, body = page(server)
     for who in (None, "one", "another"):
         certificate = who and tmp_path / who
@@ -141,7 +142,7 @@ def test_clients_with_certificates_share_with_nobody(server, tmp_path):
 
 
 def test_a_page_that_is_never_the_same_is_not_cached(server):
-    """And after a while only a sample of it is looked for."""
+    """After a while only a sample of such pages is looked up."""
     path, _ = page(server)
     before = cache(server)
     for number in range(64):
@@ -155,9 +156,9 @@ def test_a_page_that_is_never_the_same_is_not_cached(server):
 
 @pytest.mark.smoke
 def test_many_who_want_a_new_page_wait_for_one_encoding(server):
-    """It is expected to take much longer than it does, because it repeats itself: so nobody stops
-    waiting, however busy the machine is. A process encodes it for its first client, and for the
-    first of those who know that it comes again."""
+    """The page repeats itself, so that its encoding takes much less than expected, and nobody stops
+    waiting on a busy machine. Each process encodes it for its first client, and for the first one
+    after it is known to repeat."""
     path, body = page(server, b"the same again and again, " * 40000)
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(server.get("/best" + path, ae="br")))
@@ -191,7 +192,7 @@ def test_nobody_waits_for_others_to_encode_what_cannot_be_handed_over(httpd, tmp
         thread.start()
     turns["1"] = False
     threads[0].join(60)
-    # Now and not one after the other.
+    # Both at the same time, not in turn.
     others = [{"1", "2", "3"}, {"2", "3", "4"}]
     server.wait_for(lambda: any(all(turns[name] for name in names) for names in others), 30,
                     "all others")
@@ -200,8 +201,8 @@ def test_nobody_waits_for_others_to_encode_what_cannot_be_handed_over(httpd, tmp
 
 
 def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_path):
-    """The first holds its turn for four seconds. The second waits for it, and then encodes the body
-    itself, because it was larger than expected."""
+    """The first thread holds its turn for four seconds. The second waits for it, and then encodes
+    the body itself, because it was larger than expected."""
     turns = faults.Folder(tmp_path, "gzip-turns")
     server = httpd(KEEP + PINNED + "ElasticCacheMaxSize 5900\n<Location /elastic-metrics>\n"
                    "SetHandler elastic-metrics\n</Location>\n", modules=SHMCB, **turns.options)
@@ -228,13 +229,13 @@ def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_pat
 
 @pytest.fixture
 def fresh(httpd):
-    """A server of the test's own."""
+    """A new server for each test."""
     return lambda text="": httpd(KEEP + PINNED + text, modules=SHMCB, allow_log=(CGID_RELOADED,))
 
 
 @pytest.mark.smoke
 def test_a_graceful_restart_keeps_them_and_a_restart_does_not(fresh):
-    """Nor does one that changes the store's size, or takes it out of the configuration."""
+    """A change of the store's size, or of the configuration without it, empties the store, too."""
     server = fresh()
     path, body = page(server)
     twice(server, path)
@@ -248,7 +249,7 @@ def test_a_graceful_restart_keeps_them_and_a_restart_does_not(fresh):
 
 
 def test_the_provider_is_not_loaded(httpd):
-    """configtest says which line is missing, and the server runs without a store."""
+    """configtest names the missing line, and the server runs without a store."""
     server = httpd(KEEP + PINNED, modules=("asis",), allow_log=("ElasticCache is off",))
     ok, said = server.configtest()
     assert ok and said.count("LoadModule socache_shmcb_module modules/mod_socache_shmcb.so") == 1
@@ -261,13 +262,13 @@ def test_the_provider_is_not_loaded(httpd):
 
 
 def test_modules_come_and_go(httpd):
-    """A reload unloads mod_socache_shmcb and this module, and loads them elsewhere, or does not:
-    nothing of them is called where it was, and httpd ends well."""
+    """A reload unloads mod_socache_shmcb and this module, and loads them elsewhere or not at all.
+    No code may be called at its old address, and httpd must end normally."""
     server = httpd(KEEP + PINNED, modules=SHMCB,
                    allow_log=("ElasticCache is off", CGID_RELOADED))
     path, body = page(server)
     twice(server, path)
-    states = [  # modules; with this one; whether a graceful restart keeps what was kept
+    states = [  # (modules, with this one, whether a graceful restart keeps the entries)
         (("proxy", "proxy_http", "include", *SHMCB), True, True), (SHMCB, True, True),
         (("asis",), True, False), (SHMCB, True, False), (("asis",), False, False),
         (("rewrite", *SHMCB), True, True), (("asis",), False, False)]
@@ -287,7 +288,7 @@ def test_modules_come_and_go(httpd):
 
 
 def test_large_encodings_are_not_cached(fresh):
-    """Nor what does not become smaller."""
+    """Encodings that are not smaller are not cached either."""
     server = fresh("ElasticCacheMaxSize 4K")
     for size, last in ((9000, True), (60000, False)):
         path, body = page(server, bodies.text(size))
@@ -299,13 +300,13 @@ def test_large_encodings_are_not_cached(fresh):
 
 
 def small_page(server, number):
-    """And its body; those of different numbers are different."""
+    """A page and its body; different numbers give different bodies."""
     return page(server, bodies.text(1500) + bodies.noise(900 + number))
 
 
 def test_a_full_store_makes_room(fresh):
-    """Of 256 KB: for 120 pages, though these are small; and what is asked for again and again
-    stays, as it is stored again when it is old."""
+    """256 KB have room for 120 entries of any small size. Popular entries stay, because they are
+    stored again when they are old."""
     server = fresh("ElasticCacheStore shmcb:(262144)")
     popular = small_page(server, 0)
     twice(server, popular[0])
@@ -315,14 +316,15 @@ def test_a_full_store_makes_room(fresh):
         twice(server, pages[-1][0])
         assert number % 2 or kept(server, *popular), number
     assert cache(server)["faults"] == 0
-    reload(server)  # children that have no copies
+    reload(server)  # the new children have no local copies
     assert kept(server, *popular)
-    # From the last one: what is missing is stored, and drives out the first ones.
+    # From the last one on: missing pages are stored, and evict the first ones.
     assert sum(kept(server, *small) for small in pages[:-86:-1]) > 70
 
 
 def test_what_repeats_too_late_is_not_cached(fresh):
-    """A store of 32 KB has room for 56: after three times as many others a page is a new one."""
+    """A store of 32 KB has room for 56 entries: a page that repeats after three times as many
+    others is new."""
     server = fresh("ElasticCacheStore shmcb:(32768)")
     first = small_page(server, 0)
     assert not kept(server, *first)
@@ -336,7 +338,7 @@ def test_what_repeats_too_late_is_not_cached(fresh):
 
 @pytest.fixture(scope="module")
 def following(httpd_shared):
-    """A server whose position is a file's, and a function that moves it."""
+    """A server that follows a position file, and a function that moves the position."""
     server = httpd_shared(KEEP + FOLLOW + at("slow", "ElasticMaxTime 1ms"), start=False,
                           modules=SHMCB, allow_log=["ElasticInterval"], mpm_config=CHILDREN)
     return server, start_following(server)
@@ -367,7 +369,7 @@ def test_no_process_goes_on_with_a_copy_that_was_replaced(follower):
     server.wait_for(lambda: len(server.children()) > 1, 60, "two children")
     path, body = page(server)
     twice(server, path)
-    # Each process that answers has a copy of its own afterwards.
+    # Each process that answers then has a local copy.
     for level in ("6", "9"):
         for _ in range(40):
             answer = server.get(path, ae="gzip")
@@ -377,8 +379,8 @@ def test_no_process_goes_on_with_a_copy_that_was_replaced(follower):
 
 
 def test_no_load_forbids_what_is_cached(follower):
-    """Nor does no time: a body of a megabyte takes more than the millisecond that is allowed, at
-    its lowest level."""
+    """ElasticMaxTime does not either: a body of a megabyte takes more than the allowed millisecond
+    at its lowest level."""
     server, follow = follower
     path, body = page(server)
     twice(server, path)

@@ -1,4 +1,4 @@
-"""ElasticCache, where something is wrong with its store: never a wrong byte."""
+"""ElasticCache with a damaged store: never a wrong byte."""
 
 import contextlib
 import os
@@ -16,8 +16,8 @@ MAGIC = b"elentry\x01"
 
 
 def damage(server, change):
-    """Changes all entries, in the parent's memory: `change(head and encoding)` returns what takes
-    their place. How many."""
+    """Replaces all entries in the parent's memory by `change(head and encoding)`; returns their
+    number."""
     found = 0
     with open(f"/proc/{server.parent()}/maps") as maps, \
             open(f"/proc/{server.parent()}/mem", "r+b", buffering=0) as memory:
@@ -49,7 +49,7 @@ def test_a_damaged_entry_is_not_used(httpd, change):
     twice(server, path)
     server.expect_log("elastic: ElasticCacheStore: an entry is damaged")
     for count in (1, 2):
-        reload(server)  # children that have no copy of it
+        reload(server)  # the new children have no local copies
         assert damage(server, change) >= 1
         assert [kept(server, path, body) for _ in range(2)] == [False, True]
         assert cache(server)["faults"] == count
@@ -57,8 +57,8 @@ def test_a_damaged_entry_is_not_used(httpd, change):
 
 
 def test_who_overwrites_a_page_while_it_is_encoded_changes_no_other(httpd, tmp_path):
-    """INCLUDES hands over the file's own pages. The file's owner may write them between the hash of
-    the body and its encoding, which others with the same body would get."""
+    """INCLUDES passes on the file's own pages. The owner may write to them between the body's hash
+    and its encoding, which others with the same body would get."""
     public = b"<p>public</p>" * 3000
     forged = b"<p>forged</p>" * 3000
     server = httpd(KEEP + PINNED + "Options +Includes\nAddType text/html .shtml\n"
@@ -72,7 +72,7 @@ def test_who_overwrites_a_page_while_it_is_encoded_changes_no_other(httpd, tmp_p
     check.encoded(server.get("/own.shtml", ae="gzip"), "gzip", public)
     server.write("other", forged)
     check.encoded(server.get("/own.shtml", ae="gzip"), "gzip", public)
-    assert own.read_bytes() == forged  # it was overwritten meanwhile
+    assert own.read_bytes() == forged  # overwritten meanwhile
     other.unlink()
     assert kept(server, "/public.shtml", public)
 
@@ -87,7 +87,7 @@ def test_no_memory_for_the_store(httpd, tmp_path):
 
 
 def test_children_that_are_killed(httpd):
-    """While many clients ask for more pages than there is room for, and entries come and go."""
+    """Children die while many clients request more pages than fit, so that entries come and go."""
     server = httpd(KEEP + PINNED + "ElasticCacheStore shmcb:(131072)", modules=SHMCB,
                    allow_log=("AH00052", "AH00051", "a child ended while it used the store"))
     pages = [page(server, bodies.text(8000 + number)) for number in range(40)]
@@ -97,7 +97,7 @@ def test_children_that_are_killed(httpd):
         for number in range(30):
             path, body = pages[(offset * 7 + number * (offset + 1)) % len(pages)]
             coding = ("gzip", "br")[number % 2]
-            # A connection that ends with its child is nothing wrong.
+            # A connection may end with its child.
             with contextlib.suppress(OSError, Incomplete):
                 answer = server.get(path, ae=coding)
                 if answer.complete and (answer.coding, answer.body) != (coding, body):
@@ -119,7 +119,7 @@ def test_children_that_are_killed(httpd):
 
 
 def is_used(server):
-    """Whether the store takes an entry."""
+    """True if the store accepts an entry."""
     before = cache(server)["stored"]
     twice(server, page(server)[0])
     return cache(server)["stored"] > before

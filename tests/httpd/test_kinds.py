@@ -1,5 +1,5 @@
-"""Kinds of responses: without a body, cut into any buckets, redirected within, of errors, already
-encoded."""
+"""Kinds of responses: without a body, in all sorts of buckets, redirected internally, errors,
+encoded already."""
 
 import gzip
 
@@ -47,7 +47,7 @@ def server(httpd_shared, origin):
         b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"%x\r\n%s\r\n0\r\nX-Trailer: 1\r\n\r\n" % (len(BODY), BODY)))
     return httpd_shared(
-        # A length is that of a level.
+        # A length is only known at a fixed level.
         "Elastic On\nElasticControl off\n"
         "DirectoryIndex index.html\nErrorDocument 404 /errors/missing.html\n"
         f"ProxyPass /origin/ {origin.url}/\n"
@@ -64,11 +64,11 @@ def server(httpd_shared, origin):
                **{f"{name}.txt": data for name, (_, data) in CUTS.items()}})
 
 
-# What is encoded, however it was made: its path, the status, and the body.
+# Encoded responses, however they were made: (path, status, body).
 ENCODED = [
     *((f"/status.cgi?{status}", status, BODY) for status in (200, 203, 404, 410, 500)),
     *((f"/cut/{name}.txt", 200, bodies.text(size)) for name, (size, _) in CUTS.items()),
-    # Made within the server: by redirects, for errors, of files that are their own header.
+    # Made inside the server: by redirects, for errors, from files with their own header.
     *((path, 200, BODY) for path in ("/dir/", "/internal", "/inside", "/as.asis")),
     ("/missing", 404, BODY),
     ("/origin/trailers", 200, BODY),
@@ -152,14 +152,14 @@ def test_head_of_a_script_has_the_length_of_a_body_that_get_encodes_whole(server
     ("/missing", True, None, "head"), ("/noise.json", False, "20000", "not-smaller"),
     ("/large.txt", True, None, "head"), ("/page.html", True, None, "head")])
 def test_head_says_what_get_would_say(server, path, coded, length, reason, ae):
-    """What is too small, what does not shrink, an error's document, and what is a stream. It is no
-    compressed response."""
+    """Small bodies, bodies that do not shrink, error documents and streams. HEAD is no compressed
+    response."""
     get, head = server.get(path, ae=ae), server.head(path, ae=ae)
     assert get.coding == (ae if coded else None)
     check.head_of(get, head, "Accept-Ranges")
     assert length is None or get.headers["Content-Length"] == length
     assert path != "/large.txt" or "Content-Length" not in get.headers
-    if path != "/nothing.html":  # httpd leaves out the length 0 of a HEAD
+    if path != "/nothing.html":  # httpd omits the length 0 for HEAD
         check.same_header(get, head, "Content-Length")
     notes = server.notes(head)
     assert notes["elastic-reason"] == reason and "elastic-out" not in notes

@@ -1,5 +1,5 @@
-"""The manual: its directives are those of the module, httpd takes its configurations, and its
-prose is plain."""
+"""The manual: it has the module's directives, httpd accepts its configurations, and its prose is
+plain."""
 
 import html
 import re
@@ -18,15 +18,15 @@ FRONT = [*PAGES, ROOT / "README.md", ROOT / "SECURITY.md"]
 DIRECTIVES = (MANUAL / "directives.md").read_text()
 RECORDS = ("elastic", "deflate", "brotli")
 
-# What the pages' configurations need beside the kit's own modules.
+# The modules that the pages' configurations need beside the kit's own.
 MODULES = ("authz_host", "rewrite", "filter", "substitute", "proxy", "proxy_http", "proxy_fcgi",
            "proxy_balancer", "slotmem_shm", "lbmethod_byrequests", "cache", "cache_disk", "status",
            "info", "remoteip", "socache_shmcb", "socache_redis", "socache_memcache")
 
-# Folders of an installed httpd, for which the server's own stand in.
+# Folders of an installed httpd, and their replacements in the test server.
 FOLDERS = {"/etc/apache2/": "etc", "/var/cache/apache2/": "cache"}
 
-# Contexts of a directive that httpd can be asked about without a request.
+# Contexts of a directive that configtest can check without a request.
 SECTIONS = {
     "virtual host": "<VirtualHost *:1>\n%s\n</VirtualHost>\n",
     "directory": "<Directory /nowhere>\n%s\n</Directory>\n",
@@ -69,7 +69,7 @@ def sentences(page, but=r"(?!)"):
 
 
 def sections():
-    """{directive: {row of its table: value}}."""
+    """{directive: {row of its table: value}}"""
     found = {}
     for name, text in re.findall(r"(?ms)^## (\w+)\n(.*?)(?=^\n)", DIRECTIVES + "\n"):
         rows = re.findall(r"(?m)^\| (\w[\w, ]*) \| (.*?) \|$", text)
@@ -87,7 +87,7 @@ def labelled_parts():
 
 
 def pieces():
-    """The configurations of README and manual; what is commented out in them is meant too."""
+    """The configurations in README and the manual, including commented-out lines."""
     found = []
     for page in [ROOT / "README.md", *PAGES]:
         text = page.read_text()
@@ -156,7 +156,7 @@ def test_the_defaults_are_values_that_the_directives_take(httpd):
 
 
 def test_the_contexts_are_those_of_the_directives(httpd):
-    """httpd looks at the place before the value."""
+    """httpd checks the context before the value."""
     server = httpd("", start=False, records=RECORDS)
     for name, rows in sections().items():
         for context, section in SECTIONS.items():
@@ -173,7 +173,7 @@ def test_each_reason_has_a_section(server):
 
 
 def test_each_key_of_the_status_page_is_explained(server):
-    """ElasticFollows is there with ElasticControl external only."""
+    """ElasticFollows only exists with ElasticControl external."""
     text = (MANUAL / "status.md").read_text()
     rows = "".join(re.findall(r"(?m)^\| (`Elastic.*?) \|", text))
     explained = {re.sub(r"-.*", "", key) for key in re.findall(r"`(\w+[-<>\w]*)`", rows)}
@@ -201,7 +201,7 @@ def test_httpd_takes_the_configurations_of_the_manual(httpd, piece):
 
 
 def test_no_configuration_is_left_out():
-    """A block of directives says that it is one."""
+    """A block of directives is marked as one."""
     for page in [ROOT / "README.md", *PAGES]:
         for kind, block in re.findall(r"(?ms)^ *```(\w*)\n(.*?)^ *```$", page.read_text()):
             named = re.search(r"(?m)^\s*(?:Elastic\w* |<[A-Z])", block)
@@ -210,7 +210,7 @@ def test_no_configuration_is_left_out():
 
 
 def test_httpd_takes_the_directives_in_sentences(httpd):
-    """Each one with its arguments that a page has in its text."""
+    """Each directive that a page's text shows with arguments."""
     found = {}
     for page in PAGES:
         text = page.read_text().partition(MESSAGES)[0]
@@ -226,7 +226,7 @@ def test_httpd_takes_the_directives_in_sentences(httpd):
 
 
 def anchors(page):
-    """The anchors of a page's headings, as GitHub makes them, or an HTML page's own."""
+    """The anchors of a page's headings as GitHub makes them, or those of an HTML page."""
     if page.suffix == ".html":
         return set(re.findall(r'id="([^"]*)"', page.read_text()))
     names = re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```$", "", page.read_text()))
@@ -251,7 +251,7 @@ def test_sentences_are_short():
 
 
 def is_plain(text, *private):
-    """Whether it has none of the private words."""
+    """True if the text has none of the private words."""
     return not re.search(r"\b(?:%s)s?\b" % "|".join((*PRIVATE, *private)), text, re.IGNORECASE)
 
 
@@ -303,21 +303,21 @@ def test_each_message_is_explained():
 
 
 def test_lines_are_short():
-    """But for rows of tables, and what programs say."""
+    """Except in table rows and program output."""
     for page in PAGES:
         for line in FENCE.sub("", page.read_text()).splitlines():
             assert len(line) <= COLUMNS or line.startswith("|"), (page.name, line)
 
 
 def test_prose_is_found():
-    """What the checks above look at."""
+    """The checks above have prose to check."""
     found = [sentence for page in PAGES for sentence in sentences(page)]
     assert len(found) > 1500
     assert any(sentence.startswith("Compress in one place") for sentence in found)
 
 
 def test_the_layout_has_a_line_for_each_file():
-    """Of a header and a .c of one name either; of the core's the header."""
+    """The header or the .c file of a pair counts; in the core, the header."""
     text = (ROOT / "docs" / "internals" / "layout.md").read_text()
     named = {name.partition(".")[0] for name in re.findall(r"\b\w+\.[ch]\b", text)}
     files = [*(ROOT / "src").rglob("*.[ch]"), *(ROOT / "include" / "elastic").glob("*.h")]

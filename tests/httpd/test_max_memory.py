@@ -1,4 +1,4 @@
-"""ElasticMaxMemory: what bodies on their way may hold, in all processes together."""
+"""ElasticMaxMemory bounds the memory of bodies in flight in all processes together."""
 
 import contextlib
 import gzip
@@ -17,7 +17,7 @@ SMALL = bodies.text(20000)
 ZIPPED = inflate.encode(SMALL, "gzip")
 TEXT = b"some text " * 3000
 
-# Writes, and goes on when there is no file `hold` any more.
+# Writes, and continues when the file `hold` is gone.
 HOLD = f"""
 head('Content-Type: text/plain')
 out({TEXT!r})
@@ -28,7 +28,7 @@ out('the end')
 """
 ECHO = "size = len(sys.stdin.buffer.read())\nhead('Content-Type: text/plain')\nout(str(size))\n"
 
-# Its decoder has a window of 4 MB, and some KB beside it.
+# Its decoder has a window of 4 MB and some KB more.
 WINDOW = 4 << 20
 LARGE = bodies.text(6 << 20)
 WIDE = brotli.compress(LARGE, quality=3, lgwin=22)
@@ -39,7 +39,7 @@ def memory(server):
 
 
 def settled(server):
-    """Nothing is held any more. A child that was killed may have taken the connection."""
+    """Waits until nothing is held. A killed child may have taken the connection."""
     def is_settled():
         with contextlib.suppress(OSError, Incomplete):
             return memory(server) == 0
@@ -61,7 +61,7 @@ def site(httpd):
 
 @contextlib.contextmanager
 def held(server, count):
-    """So many streams of gzip are open, each with its encoder."""
+    """Opens this many gzip streams, each with its encoder."""
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(server.stream("/hold.cgi", ae="gzip"))
                    for _ in range(count)]
@@ -76,8 +76,8 @@ def held(server, count):
 
 @pytest.mark.smoke
 def test_beyond_it_responses_go_out_as_they_are(site):
-    """Two encoders of gzip fit, of 270 KB each with zlib, and 350 KB with zlib-ng; a third, or a
-    whole body's, would be too much."""
+    """Two gzip encoders fit, with 270 KB each in zlib and 350 KB in zlib-ng; a third one or a whole
+    body does not."""
     server = site(limited("64M"))
     with held(server, 1):
         two = 2 * memory(server)
@@ -110,7 +110,7 @@ def test_a_slow_client_holds_a_whole_body_at_its_encoded_size(site):
     with server.connect(timeout=60) as connection:
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.send(b"GET /whole.txt HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n")
-        # What was needed to encode it is given back before the client gets anything.
+        # The encoder's memory is returned before the client gets anything.
         server.wait_for(lambda: aborts.is_readable(connection), 60, "the answer")
         assert encoded < memory(server) <= 2 * encoded
         answer = connection.read_head()
@@ -119,7 +119,7 @@ def test_a_slow_client_holds_a_whole_body_at_its_encoded_size(site):
 
 
 def test_nothing_may_be_held_at_all(site):
-    """Responses, those that INFLATE decodes, and request bodies; and Off is Off again."""
+    """For responses, those that INFLATE decodes, and request bodies; Off lifts the bound again."""
     places = inflate.PLACES + "AddEncoding x-gzip gz\n<Location /out>\nSetOutputFilter INFLATE\n" \
         "</Location>\nAliasMatch ^/(?:elastic|deflate|out)/(.*) {docs}/$1"
     server = site(limited("0", places), records=("elastic", "deflate"),
@@ -140,15 +140,16 @@ def test_nothing_may_be_held_at_all(site):
 
 
 def open_until_refused(server, stack, most):
-    """Clients who stop within their bodies, as many as are not refused: those whose windows have
-    room."""
+    """Opens clients that stop within their bodies until one is refused, because windows fill the
+    memory."""
     head = inflate.head("/echo.cgi", Content_Encoding="br", Content_Length=len(WIDE))
     waiting = []
     settled(server)
     while True:
         connection = stack.enter_context(server.connect(timeout=60))
         connection.send(head + WIDE[:-1])
-        # Not by the difference to before it: then another's decoder may hold more than at its end.
+        # Not by the difference to the value before: another decoder may hold more then than at its
+        # end.
         server.wait_for(lambda: memory(server) >= (len(waiting) + 1) * WINDOW
                         or aborts.is_readable(connection), 60, "a window, or an answer")
         assert memory(server) <= most
@@ -180,7 +181,7 @@ def test_encoded_requests_of_many_clients(site):
     "ElasticInflate On", "SetInputFilter DEFLATE",
     "<Directory {docs}>\nAllowOverride FileInfo\n</Directory>"], ids=[*inflate.WAYS, "htaccess"])
 def test_request_bodies_have_a_bound_by_default(site, lines):
-    """Responses have none: what clients send cannot keep others' from being compressed."""
+    """Responses have no bound: clients' bodies must not keep others' responses from compression."""
     server = site(f"Elastic On\nElasticLevel gzip 6\n{lines}\n",
                   records=("elastic", *["deflate"] * ("DEFLATE" in lines)),
                   allow_log=("elastic:", "AH0"))
@@ -191,7 +192,7 @@ def test_request_bodies_have_a_bound_by_default(site, lines):
     assert int(server.status()["ElasticMaxMemory"]) == most
     with contextlib.ExitStack() as stack:
         waiting = open_until_refused(server, stack, most)
-        # What takes little still has room.
+        # Small bodies still fit.
         assert inflate.post(server, "/echo.cgi", ZIPPED).status == 200
         held_by_bodies = memory(server)
         with held(server, 1):
@@ -205,12 +206,12 @@ def test_the_default_follows_the_workers(httpd):
     for config, most in (("MaxRequestWorkers 150\n", 150), (f"{few}MaxRequestWorkers 10\n", 64)):
         server = httpd("ElasticInflate On", mpm_config=config, allow_log=("AH10159",))
         assert server.status()["ElasticMaxMemory"] == str(most << 20)
-    # Nothing decodes: no bound is worth a figure.
+    # Nothing decodes, so the bound is not shown.
     assert "ElasticMaxMemory" not in httpd("Elastic On").status()
 
 
 def test_what_is_broken_off_is_held_no_longer(site):
-    """By clients that go away, and by a child that is killed."""
+    """After clients that disconnect, and after a child that is killed."""
     server = site(limited("64M"), allow_log=(aborts.LOG, "AH00052|AH00051|elastic:"))
     for name, body in aborts.FILES.items():
         server.write(name, body)

@@ -1,12 +1,12 @@
-"""ElasticMaxTime: what would take longer than that gets a lower setup than its position says."""
+"""ElasticMaxTime: a body that would take longer gets a lower setup than its position means."""
 
 import pytest
 
 from kit import bodies, check, env
 from kit.driven import TOP, start_driven
 
-# At gzip 9 the larger one takes some 140 ms and at gzip 1 some 5 or 25, the smaller one takes 2. A
-# machine of twice the speed, or half of it, decides the same.
+# The large body takes 140 ms at gzip 9 and 5 to 25 ms at gzip 1; the small one takes 2. A machine
+# of twice or half the speed makes the same decisions.
 SMALL, LARGE = bodies.text(50_000), bodies.text(3_000_000)
 BODIES = {"small.txt": SMALL, "large.txt": LARGE, "stream.cgi": 4 * SMALL}
 ALL = "zstd, br, gzip" if env.HAS_ZSTD else "br, gzip"
@@ -23,7 +23,7 @@ PLACES = {
     "off": "ElasticMaxTime Off", "bounds": "ElasticLevel gzip 5 9",
     "pinned": "ElasticLevel gzip 9\nElasticLevel br 6", "streamed": "ElasticWholeBody 0",
 }
-# Each below a path that has its name, of several in this order.
+# Each place is reached by a path with its name; several apply in this order.
 CONFIG = "AliasMatch /([^/]*)$ {docs}/$1\n" + "".join(
     f"<LocationMatch /{place}/>\n{lines}\n</LocationMatch>\n" for place, lines in PLACES.items())
 
@@ -56,11 +56,11 @@ def chosen(server, path, ae="gzip"):
     ("/medium/small.txt", "gzip", 9), ("/tight/bounds/large.txt", "gzip", 5),
     ("/tight/off/large.txt", "gzip", 9), ("/tight/pinned/large.txt", "gzip", 9),
     ("/tight/pinned/large.txt", "br", 6), ("/tight/pinned/large.txt", "br, gzip", 6),
-    # A length that is announced is known, whether or not the body is encoded in one piece.
+    # An announced length is known, even if the body is not encoded in one call.
     ("/tight/streamed/large.txt", "gzip", 1), ("/medium/streamed/small.txt", "gzip", 9),
     ("/stream.cgi", "gzip", 9), ("/ample/stream.cgi", "gzip", 9)])
 def test_a_body_that_would_take_too_long_goes_down(ceiling, path, ae, level):
-    """To the floor at most, and not where a level is pinned or the limit is Off."""
+    """At most to the floor; never for a pinned level, or with the limit Off."""
     assert chosen(ceiling.server, path, ae)[1] == level
 
 
@@ -76,8 +76,8 @@ def test_a_stream_counts_as_a_large_page(ceiling):
 
 
 def test_the_setups_go_down_one_by_one(ceiling):
-    """To its lowest, which is the floor's. A measurement in between may change which of two setups
-    that are as good is the one."""
+    """Down to the lowest, which is the floor's. A measurement may swap two setups that are equally
+    good."""
     server = ceiling.server
 
     def ask():

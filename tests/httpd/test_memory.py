@@ -1,5 +1,5 @@
-"""The memory of httpd's children: bounded while bodies stream, whatever their size, given back, and
-not lost, by LeakSanitizer."""
+"""The memory of httpd's children: it is bounded while bodies of any size stream, returned, and not
+leaked (LeakSanitizer)."""
 
 import contextlib
 import gzip
@@ -13,10 +13,10 @@ import pytest
 from kit import aborts, bodies, check, decode, env, faults
 from kit.process import anonymous_kb, settled_kb
 
-SIZE = 1 << 28  # a byte that is lost for each KB would show
+SIZE = 1 << 28  # a leak of a byte for each KB would show
 
-# What the encoders hold for one response, in KB: zlib with a window of 15 bits and the largest
-# memory level 390; brotli at level 1 with a window of 18 bits 359, by its own calls of malloc.
+# An encoder's memory for one response, in KB: zlib with a window of 15 bits and the largest memory
+# level 390; brotli at level 1 with a window of 18 bits 359, by its own calls of malloc.
 ENCODER_KB = {"gzip": 400, "br": 360}
 SLACK_KB = 256
 
@@ -25,7 +25,7 @@ WARM = bodies.text(3 << 20)
 
 @contextlib.contextmanager
 def watch(pid):
-    """Readings of the child's private memory all the while."""
+    """Reads the child's private memory continuously."""
     over, readings = threading.Event(), []
 
     def run():
@@ -40,8 +40,8 @@ def watch(pid):
 
 
 def consume(server, path, coding, at_quarter):
-    """Reads the response and decodes it as it comes: whole, and as long as it should be. Calls
-    `at_quarter` when another quarter of it has come."""
+    """Reads and decodes the response as it comes, and checks its length. Calls `at_quarter` after
+    each quarter."""
     decoder = decode.decoder(coding)
     seen = quarters = 0
     with server.connect(timeout=120) as connection:
@@ -68,7 +68,7 @@ except OSError:
 
 @pytest.fixture
 def one_child(httpd):
-    """A server, its child, and the child's memory when httpd has made what it makes at first."""
+    """A server, its child, and the child's memory after httpd's own first allocations."""
     server = httpd("Elastic On\nElasticLevel gzip 1\nElasticLevel br 1\n", cgi={"zeros.cgi": ZEROS},
                    files={"warm.txt": WARM}, allow_log=[aborts.LOG], **aborts.ONE_CHILD)
     with open(server.write("sparse.txt", b""), "wb") as file:
@@ -85,14 +85,13 @@ def one_child(httpd):
 @pytest.mark.parametrize("path", ["/zeros.cgi", "/sparse.txt"])
 def test_a_large_body_does_not_grow_the_child(one_child, path, coding):
     server, pid, before = one_child
-    tops = []  # the most until each quarter's end
+    tops = []  # the maximum of each quarter
     with watch(pid) as readings:
         consume(server, path, coding,
                 lambda: tops.append(max([*readings, anonymous_kb(pid)])))
     assert max(readings) - before <= ENCODER_KB[coding] + SLACK_KB
-    # Once the encoder is there nothing grows with the body. What httpd itself holds for a client
-    # that is slow at times may come in any quarter; a byte that is lost for each KB, in all of
-    # them.
+    # Once the encoder exists, memory does not grow with the body. httpd's own memory for a slow
+    # client may appear in any quarter; a leak of a byte for each KB appears in all.
     lost = SIZE // 4 // 1024 // 1024
     assert min(after - until for until, after in zip(tops, tops[1:])) <= lost // 2, tops
     assert settled_kb(pid) - before <= ENCODER_KB[coding] + SLACK_KB
@@ -101,7 +100,7 @@ def test_a_large_body_does_not_grow_the_child(one_child, path, coding):
 @pytest.mark.slow
 @pytest.mark.unsanitized
 def test_a_client_that_does_not_read_holds_the_body_back(one_child):
-    """What the client does not take is not made: the script waits instead."""
+    """The server makes no data that the client does not take; the script waits."""
     server, pid, before = one_child
     with server.connect() as connection:
         connection.read_head(connection.send_request("/zeros.cgi", ae="gzip"))
@@ -113,7 +112,7 @@ def test_a_client_that_does_not_read_holds_the_body_back(one_child):
 @pytest.mark.slow
 @pytest.mark.unsanitized
 def test_1000_aborted_requests(httpd):
-    """The children live and answer as before; their memory does not follow the aborts."""
+    """The children survive and answer as before; their memory does not grow with the aborts."""
     server = httpd("Elastic On", cgi=aborts.CGI, files=aborts.FILES, allow_log=[aborts.LOG],
                    **({} if env.MPM == "prefork" else aborts.ONE_CHILD))
     used = []
@@ -125,23 +124,23 @@ def test_1000_aborted_requests(httpd):
             check.encoded(answer, coding, aborts.FILES["large.txt"])
         children = server.children()
         used.append((children, settled_kb(children[0])))
-    # prefork ends children that are too many.
+    # prefork ends superfluous children.
     if env.MPM != "prefork":
         assert used[0][0] == used[1][0]
-        # 800 encoders of 400 KB would be 320 MB. What may be kept besides is a context of each
-        # kind for each of four threads, depending on how many of them met.
+        # 800 encoders of 400 KB would be 320 MB. The pool may keep a context of each kind for each
+        # of four threads, depending on how many ran at once.
         assert used[1][1] - used[0][1] <= 16384
 
 
-# --- what nobody holds any more at a child's end
+# --- leaks at a child's end
 
 FILES = {**aborts.FILES, "tiny.txt": b"tiny", "page.html": bodies.html(5000),
          "page.html.gz": gzip.compress(bodies.html(5000))}
 
 
 def runtime():
-    """AddressSanitizer's library of the compiler, which contains LeakSanitizer's. That one alone calls
-    itself without an end where glibc is 2.39, whose update of TLS frees something."""
+    """The compiler's AddressSanitizer library, which contains LeakSanitizer. LeakSanitizer alone
+    recurses forever with glibc 2.39, whose TLS update frees memory."""
     if env.PRELOAD:
         return []
     path = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True,
@@ -159,7 +158,7 @@ def watched(httpd, tmp_path):
         server = httpd("Elastic On\nElasticPrecompressed On\n" + config, start=False,
                        cgi=aborts.CGI, files=FILES, allow_log=[aborts.LOG],
                        wrapper=faults.wrapper(*runtime(), *libraries), **aborts.ONE_CHILD)
-        # Every process reports into the directory that the children may write to.
+        # Every process reports into a directory in which children may write.
         options = "detect_leaks=1:exitcode=0:fast_unwind_on_malloc=0:log_path=" \
             f"{server.root}/sanitizer/leak"
         server.environ |= {"LSAN_OPTIONS": options, "ASAN_OPTIONS": options}
@@ -169,7 +168,7 @@ def watched(httpd, tmp_path):
 
 
 def leaks_of_ours(server):
-    """Ends the server; the direct leaks whose stack has a frame of the module."""
+    """Ends the server; returns the direct leaks with a frame of the module in their stack."""
     server.process.send_signal(signal.SIGWINCH)
     server.process.wait(60)
     found = []
@@ -182,8 +181,7 @@ def leaks_of_ours(server):
 
 @pytest.mark.slow
 def test_nothing_is_lost_after_many_aborts(watched):
-    """Nor after a bit of everything: whole bodies, streams, precompressed files, refusals, a
-    reload."""
+    """Nor after whole bodies, streams, precompressed files, refusals and a reload."""
     server = watched()
     for path in ("/large.txt", "/small.txt", "/tiny.txt", "/stream.cgi", "/page.html"):
         for coding in ("gzip", "br", None):
@@ -191,8 +189,8 @@ def test_nothing_is_lost_after_many_aborts(watched):
             server.head(path, ae=coding)
     tag = server.get("/small.txt", ae="gzip").headers["ETag"]
     assert server.get("/small.txt", ae="gzip", headers={"If-None-Match": tag}).status == 304
-    # aborts.midway() has 24 moments. A single process of prefork waits for each of the scripts
-    # whose client is gone.
+    # aborts.midway() has 24 moments. The single process of prefork waits for each script whose
+    # client is gone.
     for index in range(72 if env.MPM == "prefork" else 240):
         aborts.midway(server, index)
     server.status()
@@ -203,8 +201,8 @@ def test_nothing_is_lost_after_many_aborts(watched):
 
 @pytest.mark.skipif(not env.HAS_LIBDEFLATE, reason="no libdeflate in this build")
 def test_a_leak_would_be_found(watched):
-    """The search itself: with an encoder that is never freed it must find ours."""
-    # A context of such a level is larger than what is kept.
+    """The search finds an encoder that is never freed."""
+    # A context of this level exceeds the pool.
     server = watched("gzip-leak", config="ElasticPoolMemory 8M\nElasticLevel gzip 12")
     for _ in range(10):
         server.get("/small.txt", ae="gzip")

@@ -7,7 +7,7 @@ import pytest
 
 from kit import bodies
 
-# What every place inherits. No field has its default, so that a reset is seen.
+# Inherited everywhere. No field has its default, so that a reset shows.
 BASE = """
 Elastic On
 ElasticTypes text/plain text/css
@@ -23,7 +23,7 @@ INHERITED = {
     "minimum": 200, "tag": "suffix", "precompressed": False, "padded": False, "explained": False,
 }
 
-# (a directive that a place adds, what it changes)
+# (a directive that a place adds, the facts that it changes)
 CHANGES = [
     ("Elastic Off", {"plain": False, "css": False, "preferred": None, "gzip": None, "br": None,
                      "minimum": None, "tag": None}),
@@ -54,7 +54,7 @@ FILES = {"plain.txt": bodies.text(5000), "style.css": bodies.text(5000),
 
 
 def facts(server, folder, headers=None):
-    """How the place at `folder` behaves, field by field."""
+    """The behaviour of the place at `folder`, field by field."""
     def get(name, ae="gzip, br"):
         answer = server.get(f"{folder}/{name}", ae=ae, headers=headers)
         assert answer.status == 200
@@ -81,15 +81,16 @@ def facts(server, folder, headers=None):
 
 
 def fill(server, *folders):
-    """The files, old enough for strong tags: httpd's are weak for a second after a change."""
+    """Writes files that are old enough for strong tags: httpd's are weak for a second after a
+    change."""
     for folder in folders:
         for name, data in FILES.items():
             server.write(f"{folder}/{name}", data, OLD)
     return server
 
 
-# For each change a directory, a location below two others, and a virtual host; the first one of
-# these is for all other names.
+# For each change a directory, a location below two others, and a virtual host; the first host is
+# the default.
 SECTIONS = """
 <Directory {docs}/place{n}>
     {line}
@@ -132,7 +133,7 @@ def test_the_base_is_what_the_tests_below_compare_with(site):
     ("", "host{n}", {})], ids=["directory", "location", "vhost"])
 @pytest.mark.parametrize("n", range(len(CHANGES)), ids=[line for line, _ in CHANGES])
 def test_a_directory_changes_its_field_only(site, folder, host, inherited, n):
-    """So does a location, over two directories, and a virtual host."""
+    """A location over two directories and a virtual host change only their field, too."""
     found = facts(site, folder.format(n=n), {"Host": host.format(n=n)})
     assert found == {**INHERITED, **inherited, **CHANGES[n][1]}
 
@@ -179,7 +180,7 @@ def test_htaccess_needs_fileinfo(overridden):
 
 
 def ask_with(server, line, ae="gzip"):
-    """The response where .htaccess has that line."""
+    """The response with this line in .htaccess."""
     server.write("allowed/.htaccess", line + "\n")
     answer = server.get("/allowed/plain.txt", ae=ae)
     server.write("allowed/.htaccess", "")
@@ -207,7 +208,7 @@ def test_htaccess_refuses_bad_values_with_a_message(overridden, line):
 
 
 def test_a_coding_that_is_not_built_in_is_no_error_in_htaccess(overridden):
-    """It is read for each request, so it may not fill the log either."""
+    """The file is read for each request, so it must not fill the log either."""
     answer = ask_with(overridden, "ElasticCodings zstd gzip", "zstd, gzip")
     assert answer.status == 200 and answer.body == FILES["plain.txt"]
     assert answer.coding in ("gzip", "zstd")

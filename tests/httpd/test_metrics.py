@@ -21,7 +21,7 @@ DASHBOARD = ROOT / "contrib" / "elastic-dashboard.json"
 MANUAL = ROOT / "docs" / "manual"
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-# What Prometheus 2 sends.
+# As sent by Prometheus 2.
 SCRAPER = ("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
            "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
 WHOLE, STREAM = bodies.text(50000), bodies.text(300000)
@@ -38,7 +38,7 @@ ElasticMaxMemory 1G
 </Location>
 """
 
-# The stream is held while the file is there.
+# The stream pauses while the file exists.
 HOLD = """
 head("Content-Type: text/plain")
 out(bodies.text(300000))
@@ -53,7 +53,7 @@ def site(httpd_shared):
 
 
 def families(server, path="/elastic-metrics"):
-    """{name: family}; its samples are (name, labels, value, …)."""
+    """{name: family}, with samples (name, labels, value, …)."""
     answer = server.get(path, headers={"Accept": SCRAPER})
     assert answer.status == 200
     return {family.name: family
@@ -61,7 +61,7 @@ def families(server, path="/elastic-metrics"):
 
 
 def samples(server, path="/elastic-metrics"):
-    """{(name, labels): value}."""
+    """{(name, labels): value}"""
     return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value
             for family in families(server, path).values() for sample in family.samples}
 
@@ -95,7 +95,7 @@ def test_the_format_is_the_text_format_whatever_the_scraper_asks_for(site, accep
 
 
 def test_each_place_has_the_same_samples(site):
-    """Those of the load change meanwhile, and the scrapes themselves are not compressed."""
+    """The load's samples change meanwhile; the scrapes themselves are not compressed."""
     moving = re.compile(r"uptime|samples|load_ratio|position|price|in_flight|pool|level|skipped|"
                         r"uncompressed")
     own, status = ({key: amount for key, amount in samples(site, path).items()
@@ -105,7 +105,7 @@ def test_each_place_has_the_same_samples(site):
 
 
 def test_each_family_says_what_it_is(site):
-    """By its type, its unit, and few labels, each of a bounded number of values."""
+    """A family has a type, a unit, and few labels with a bounded number of values."""
     for name, family in families(site).items():
         assert name.startswith("elastic_") and family.documentation, name
         assert (family.type == "histogram") == (
@@ -119,13 +119,13 @@ def test_each_family_says_what_it_is(site):
 
 
 def test_the_manual_has_every_family_and_alert(site):
-    """Those that are keys of the status page as well, on its page."""
+    """Families that are also keys of the status page are on its page."""
     text = (MANUAL / "metrics.md").read_text()
     tables = re.findall(r"(?m)^\|.*$", (MANUAL / "status.md").read_text() + text)
     rows = set(re.findall(r"`(elastic_\w+)`", "\n".join(tables)))
     there = {re.sub("_total$", "", name) + ("_total" if family.type == "counter" else "")
              for name, family in families(site).items()}
-    # Only with some configurations.
+    # Only present with some configurations.
     some = {"elastic_follows_file", "elastic_byte_price_seconds"}
     assert some <= rows and rows - some == there - some
     assert set(re.findall(r"(?m)^\| `(Elastic\w+)`", text)) == \
@@ -176,9 +176,9 @@ def test_each_body_is_counted_by_its_coding_and_what_made_it(site, path, coding,
     assert found["elastic_body_size_bytes_sum", labels] == len(body)
     file = engine == "precompressed"
     assert (("elastic_encoding_seconds_count", labels) in found) != file
-    # Neither instantly nor, as it would be if nanoseconds were taken for seconds, for hours.
+    # More than nothing, but not hours, as if nanoseconds were taken for seconds.
     assert file or 0 < found["elastic_encoding_seconds_sum", labels] < 1000
-    # Cumulative: every class from its own up.
+    # Cumulative: every class from its own on.
     buckets = {dict(key[1])["le"] for key in found if key[0] == "elastic_body_size_bytes_bucket"}
     assert buckets == {le for le in ("65536.0", "131072.0", "262144.0", "1048576.0", "16777216.0",
                                      "+Inf") if float(le) >= len(body)}
@@ -189,7 +189,7 @@ def vhost(name, line=""):
 
 
 def of_vhosts(server):
-    """{vhost: {figure: value}}."""
+    """{vhost: {figure: value}}"""
     found = {}
     for (name, labels), value in samples(server).items():
         if name.startswith("elastic_vhost"):
@@ -204,7 +204,7 @@ OTHERS = ("other", "v14.example.org", "v17.example.org")
 
 
 def test_virtual_hosts_are_counted_up_to_a_bound(httpd):
-    """A reload keeps the counts of those that stay."""
+    """A reload keeps the counts of names that stay."""
     server = httpd(CONFIG + "".join(map(vhost, NAMES)) + vhost("EXAMPLE.org", "Elastic Off"),
                    files=FILES)
 
@@ -217,7 +217,7 @@ def test_virtual_hosts_are_counted_up_to_a_bound(httpd):
     for name in OTHERS:
         assert ask(name, "/a.txt").coding == "gzip"
     found = of_vhosts(server)
-    # The scrapes are of this host, too.
+    # The scrapes count for this host, too.
     assert found["example.org"].pop("uncompressed_responses") >= 1
     assert found["example.org"] == {
         "compressed_responses": 2, "precompressed_responses": 0,
@@ -265,17 +265,17 @@ def test_bodies_in_flight_are_counted_until_they_end_or_their_child_is_killed(ht
         killed = set(server.children())
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
-        # One that has not gone yet may still take a connection, and resets it.
+        # A child that still runs may take a connection, and reset it.
         server.wait_for(lambda: not killed & set(server.children()), 60, "the children's end")
         wait_for(0)
     (server.docs / "hold").unlink()
 
 
-# --- what is made of them
+# --- users of the metrics
 
 
 def queries():
-    """Those of the dashboard."""
+    """The queries of the dashboard."""
     for panel in json.loads(DASHBOARD.read_text())["panels"]:
         for target in panel["targets"]:
             yield (target["expr"].replace("$__rate_interval", "1m").replace("$__range", "1h")
@@ -289,8 +289,8 @@ def test_alerts_and_dashboard_ask_for_what_is_there(site):
 
 
 def test_promtool_has_nothing_to_say(site, tmp_path):
-    """Of Debian's package prometheus. The dashboard's queries are checked as rules that record
-    them."""
+    """Uses promtool of Debian's package prometheus. The dashboard's queries are checked as
+    recording rules."""
     program = env.DEBIAN / "usr/bin/promtool"
     if not program.exists():
         pytest.skip("promtool is not there (package prometheus)")

@@ -1,15 +1,15 @@
-"""ElasticMinSize: with `auto`, what fits one TCP segment goes out as it is, and what does not is
-compressed.
+"""ElasticMinSize: with `auto`, bodies that fit one TCP segment stay uncompressed, and larger ones
+are compressed.
 
-On loopback the kernel's segment size is not that of a wire, so the configured MTU takes its place:
-1500 bytes less 52 for IPv4 and TCP with timestamps, 72 for IPv6.
+On loopback the kernel's segment size is not that of a wire, so the configured MTU counts: 1500
+bytes less 52 for IPv4 and TCP with timestamps, 72 for IPv6.
 """
 
 import pytest
 
 from kit import at, bodies, check
 
-# How far below the segment `auto` may stay: the core adds more bytes behind it.
+# `auto` may stay this far below the segment, because the core adds more bytes later.
 SLACK = 64
 MTUS = (576, 9000, 40000)
 
@@ -35,7 +35,7 @@ def server(httpd_shared):
 
 
 def _largest_identity(server, prefix="", **kw):
-    """The largest static body that goes out as it is, by bisection; its response."""
+    """The response with the largest static body that stays uncompressed, by bisection."""
 
     def ask(size):
         server.write("sized.txt", bodies.text(size))
@@ -56,7 +56,7 @@ def _largest_identity(server, prefix="", **kw):
 @pytest.mark.smoke
 @pytest.mark.parametrize("prefix,kept,version,host,payload", [
     ("", False, "http/1.1", "localhost", 1448), ("/padded", False, "http/1.1", "localhost", 1448),
-    # Browsers ask for a kept connection, and httpd then adds Keep-Alive and Connection.
+    # Browsers ask for a kept connection; httpd then adds Keep-Alive and Connection.
     ("", True, "http/1.1", "localhost", 1448), ("", True, "http/1.0", "localhost", 1448),
     *(("", False, "http/1.1", f"mtu-{mtu}", mtu - 52) for mtu in MTUS)])
 def test_what_fits_a_segment_with_its_header_stays(server, prefix, kept, version, host, payload):
@@ -67,8 +67,8 @@ def test_what_fits_a_segment_with_its_header_stays(server, prefix, kept, version
 
 
 def test_ipv6_leaves_twenty_bytes_less(server):
-    """Only the address family differs, but for the port's digits nowhere in the response. Of TLS,
-    the record takes some."""
+    """Only the address family differs, and the digits of the port are not in the response. A TLS
+    record takes some bytes."""
     four, six, tls = (_largest_identity(server, **kw)
                       for kw in ({}, {"ipv6": True}, {"protocol": "tls"}))
     assert len(six.head) + len(six.raw) <= 1428
@@ -91,7 +91,7 @@ def test_a_fixed_size(server):
     server.write("one.txt", b"x")
     for prefix in ("/none", "/one"):
         check.encoded(server.get(f"{prefix}/one.txt", ae="identity;q=0, gzip"), "gzip", b"x")
-        # An empty body gains nothing from a coding, whatever the threshold.
+        # No coding helps an empty body, whatever the threshold.
         check.whole(server.get(f"{prefix}/0.txt", ae="gzip"), None, b"")
 
 

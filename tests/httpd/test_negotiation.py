@@ -1,5 +1,5 @@
-"""Who gets which coding: Accept-Encoding against what the server has, and against what the header
-of the response says; and which fields a coding changes."""
+"""Negotiation: Accept-Encoding against the server's codings and the response's header, and the
+fields that a coding changes."""
 
 import os
 import urllib.parse
@@ -36,7 +36,7 @@ out(bodies.html(20000))
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     return httpd_shared(
-        # The server's order decides among equals; with the controller at work, costs do.
+        # Among equals the server's order decides; with the controller on, costs would.
         "Elastic On\nElasticControl off\n" + "".join(at(*place) for place in PLACES.items()),
         tls=True, h2=True, cgi={"field.cgi": CGI},
         files={**{f"a.{extension}": BODY for extension in ("html", "bin", "png")},
@@ -47,7 +47,7 @@ def of_type(value, *fields):
     return "/field.cgi?" + urllib.parse.quote("|".join([f"Content-Type: {value}", *fields]))
 
 
-# The types of Debian's table, by extension, of what shrinks by a third or more.
+# The types in Debian's table, by extension, of content that shrinks by a third or more.
 SHRINKS = ("ico", "bmp", "svg", "ttf", "otf", "ttc", "eot", "js", "json", "xml", "rss", "atom",
            "css", "csv", "m3u", "m3u8", "pls", "gltf", "glb", "obj", "mtl", "stl", "dae", "ps",
            "rtf", "sql", "dtd", "nt", "ttl", "wasm", "webmanifest", "geojson", "ics", "vcf", "vtt", "sh", "pac")
@@ -63,9 +63,8 @@ def test_files_have_types_that_are_listed(httpd):
         assert server.get(f"/a.{name}", ae="gzip").coding is None
 
 
-# The path, Accept-Encoding, the coding, why there is none, and whether others may get one. How a
-# line is read is proven in tests/unit/test_accept.c, and which types are listed in
-# test_mediatype.c.
+# (path, Accept-Encoding, coding, reason for none, whether others may get one).
+# tests/unit/test_accept.c proves how a line is read, test_mediatype.c which types are listed.
 TABLE = [
     *(("/a.html", ae, coding, None if coding else "not-acceptable", True) for ae, coding in (
         ("gzip", "gzip"), ("br", "br"), ("x-gzip", "gzip"), ("GZip", "gzip"), ("gzip, br", "br"),
@@ -75,7 +74,7 @@ TABLE = [
         ("gzip, zstd", ZSTD or "gzip"), ("identity;q=1, gzip;q=0.5", None),
         ("identity;q=0.5, gzip;q=0.5", "gzip"), ("deflate, gzip;q=0.1", "gzip"), ("deflate", None),
         ("", None), (None, None), ("@@@", None),
-        # RFC 9110 §12.5.3 allows either this or 415; a body helps more than an error.
+        # RFC 9110 §12.5.3 allows this or 415; a body helps more than an error.
         ("identity;q=0", None), ("deflate, *;q=0", None))),
     ("/gzip-first/a.html", "gzip, br", "gzip", None, True),
     ("/gzip-first/a.html", "gzip;q=0.5, br", "br", None, True),
@@ -96,7 +95,7 @@ TABLE = [
     *((of_type(value), "gzip", None, "type", False) for value in (
         "font/woff2", "application/octet-stream", "application/jsonx", "image/tiff",
         "model/step+zip", "audio/x-wav")),
-    # mod_headers runs as a filter: the type was another one when the filters were chosen.
+    # mod_headers changes the type as a filter, after the filters were chosen.
     ("/late/a.png", "gzip", "gzip", None, True),
     *((path, "gzip", "gzip", None, True) for path in (
         "/types/a.bin", "/types/a.png", "/types-plus/a.png")),

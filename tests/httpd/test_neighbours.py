@@ -1,5 +1,5 @@
-"""Other modules' filters beside ours: what they make is encoded, all of it and once; what they say
-in the header holds; and what stands behind ours, mod_ratelimit and HTTP/2, sends all of it."""
+"""Other modules' filters beside ours: their output is encoded completely and once, their header
+fields hold, and mod_ratelimit and HTTP/2 after ours send all of it."""
 
 import base64
 import gzip
@@ -13,7 +13,7 @@ from kit import bodies, check, decode, neighbours
 
 BODY = bodies.html(30000)
 PART = bodies.text(9000)
-HOLLOW = b"x" * (10 << 20)  # long, and next to nothing once it is encoded
+HOLLOW = b"x" * (10 << 20)  # long, but small once encoded
 LATIN = ("é à ü ß " * 4000).encode("latin-1")
 UTF8 = LATIN.decode("latin-1").encode()
 MARKED = BODY.replace(b"server", b"SERVER")
@@ -42,11 +42,11 @@ function upper(r)
 end
 """
 
-# What sites do against the stock modules' tags, which never gave a 304.
+# What sites do about the stock modules' tags, which never give a 304.
 STRIP = 'RequestHeader edit If-None-Match "-(gzip|br)\\"" "\\""'
 BOTH = 'RequestHeader edit If-None-Match "^(W/)?\\"(.*)-(gzip|br)\\"$" "\\"$2-$3\\", \\"$2\\""'
 
-# {place: (filters in front of ours, directives)}
+# {place: (filters before ours, directives)}
 PLACES = {
     "plain": ([], []),
     "ssi": (["INCLUDES"], ["Options +Includes"]),
@@ -112,7 +112,7 @@ def content(n):
 
 
 @pytest.mark.parametrize("path,expected", [
-    ("ssi/a.shtml", SSI_BODY),  # whose parts are themselves in places where the filter is on
+    ("ssi/a.shtml", SSI_BODY),  # its parts come from places where the filter is on, too
     ("substitute/a.html", MARKED), ("substitute/pieces.cgi", MARKED), ("sed/a.html", MARKED),
     ("external/a.html", BODY.upper()), ("external/pieces.cgi", BODY.upper()),
     ("external-html/a.html", BODY.upper()), ("external-html/a.css", BODY),
@@ -139,7 +139,7 @@ def test_what_they_make_of_another_type(server, way):
 
 
 def test_a_body_that_comes_back(server, way):
-    """mod_reflector sends the request's body down the response's filters."""
+    """mod_reflector sends the request's body through the response's filters."""
     way.encodes(server, "/reflect/", BODY, method="POST", body=BODY,
                 headers={"Content-Type": "text/html"})
 
@@ -157,8 +157,8 @@ def test_a_page_by_its_bits(server, way):
 
 
 def test_their_failure_is_visible(server, way):
-    """A part that is missing; and mod_substitute refuses lines of more than 1 KB after the header
-    may have gone."""
+    """A missing part; and mod_substitute refuses lines of more than 1 KB, perhaps after the header
+    was sent."""
     server.expect_log("AH01374|unable to include|AH01328")
     message = b"[an error occurred while processing this directive]"
     way.encodes(server, "/ssi/wrong.shtml", message + PART)
@@ -173,7 +173,7 @@ def test_their_failure_is_visible(server, way):
 @pytest.mark.parametrize("place,cookie", [
     ("append", True), ("always", True), ("set", True), ("merge", False), ("always-same", False)])
 def test_vary_holds_both_names(server, way, place, cookie):
-    """Filters that are named run before mod_headers, which then has the last word."""
+    """Named filters run before mod_headers, which has the last word."""
     for coding in way.codings:
         answer = server.get(f"/{place}/a.html", ae=coding)
         check.whole(answer, coding, BODY)
@@ -186,7 +186,8 @@ def test_vary_holds_both_names(server, way, place, cookie):
 
 @pytest.mark.parametrize("place", ["plain", "strip", "both", "edit-tag", "strip-tag"])
 def test_recipes_for_304_do_no_harm(server, way, place):
-    """httpd compares before mod_headers edits, and ELASTIC of Elastic On behind it."""
+    """httpd compares before mod_headers edits the field, and ELASTIC of Elastic On runs after
+    it."""
     base = server.get("/plain/a.html").headers["ETag"].strip('"')
     base = f"v1-{base}" if place == "edit-tag" else base
     for coding, answer in way.each(server, f"/{place}/a.html", BODY):
@@ -206,7 +207,7 @@ def test_recipes_for_304_do_no_harm(server, way, place):
 def test_what_is_set_and_unset(server, way):
     for coding, answer in way.each(server, "/no-tag/a.html", BODY):
         assert "ETag" not in answer.headers and answer.headers["Set-Cookie"].startswith("c=")
-        # In front of ours mod_headers sees the response as the handler made it.
+        # Before our filter, mod_headers sees the handler's response.
         answer = server.get("/saw/a.html", ae=coding)
         assert answer.headers["X-Saw"] == ("" if way.last else coding)
         again = server.get("/expires/a.html", ae=coding, headers={
@@ -220,7 +221,7 @@ def test_requests_that_are_edited(server, way):
     check.encoded(server.get("/forced/a.html"), way.codings[0], BODY)
 
 
-# --- backends: links rewritten, gzip undone first, encoded anew
+# --- backends: links rewritten, gzip decoded first, encoded again
 
 PAGE = ("<html><head><title>t</title></head><body><p>%s</p>"
         '<a href="http://backend.example/x">x</a> é</body></html>') % PART.decode()
@@ -238,7 +239,7 @@ def proxy(httpd_shared, way, origin):
             200, fields, bodies.pieces(body)))
         origin.route(f"/zip/{name}", lambda e, fields=fields, packed=packed: e.respond(
             200, {**fields, "Content-Encoding": "gzip"}, packed))
-    # INFLATE is mod_deflate's, or ours where our record of that name is loaded.
+    # INFLATE is mod_deflate's, or ours if our record of that name is loaded.
     stock = [] if "deflate" in way.records else ["deflate"]
     return way.start(
         httpd_shared, "".join(
@@ -253,7 +254,7 @@ def proxy(httpd_shared, way, origin):
 
 @pytest.mark.parametrize("path", ["page", "latin", "zip/page", "zip/latin"])
 def test_links_are_rewritten(proxy, way, path):
-    """mod_proxy_html makes UTF-8 of every page."""
+    """mod_proxy_html converts every page to UTF-8."""
     plain = proxy.get(f"/{path}")
     check.plain(plain, plain.body)
     assert b'href="/p/x"' in plain.body and b"backend.example" not in plain.body
@@ -263,14 +264,14 @@ def test_links_are_rewritten(proxy, way, path):
 
 
 def test_a_client_that_is_not_asked_gets_the_identity(proxy, way):
-    """The recipe that keeps backends from encoding keeps ours from it too."""
+    """The recipe against encoding backends stops our filter, too."""
     for coding in way.codings:
         answer = proxy.get("/unasked", ae=coding)
         check.plain(answer, answer.body)
         assert b'href="/p/x"' in answer.body
 
 
-# --- what stands behind ours
+# --- filters after ours
 
 
 def test_the_rate_is_that_of_the_encoded_bytes(server, way):
@@ -284,7 +285,7 @@ def test_the_rate_is_that_of_the_encoded_bytes(server, way):
 @neighbours.FEW_WAYS
 @pytest.mark.protocols("h2")
 def test_many_streams_at_once(server, way, protocol, tmp_path):
-    """Of one connection. Not over h2c: there curl's streams break each other."""
+    """On one connection. Not over h2c, on which curl's streams break each other."""
     numbers = [n % FILES for n in range(4 * FILES)]
     urls = "".join(f'url = "https://127.0.0.1:{server.tls_port}/plain/many/{n}.html"\n'
                    f'output = "{tmp_path}/{at}"\n' for at, n in enumerate(numbers))

@@ -1,4 +1,4 @@
-"""mod_cache behind ours, on disk and in shared memory: each client gets its own coding."""
+"""mod_cache after our filter, on disk and in shared memory: each client gets its own coding."""
 
 from concurrent.futures import ThreadPoolExecutor
 import functools
@@ -12,7 +12,7 @@ from kit.cache import state
 BODY = bodies.html(30000)
 OLD = 1_500_000_000
 LINES = cache.CONNECTIONS + "CacheHeader On\nCacheMaxExpire 600\n"
-AGAIN = {"Cache-Control": "max-age=0"}  # the cache asks the server again
+AGAIN = {"Cache-Control": "max-age=0"}  # makes the cache ask the server again
 DISK = (cache.MODULES, cache.DISK + "CacheMaxFileSize 1000000\n")
 SHARED = (["cache", "cache_socache", "socache_shmcb"],
           "CacheEnable socache /\nCacheSocache shmcb:{root}/run/cache(10000000)\n"
@@ -51,7 +51,7 @@ def test_each_client_gets_its_variant(server, way):
 
 
 def test_a_variant_answers_other_requests(server, way):
-    """Conditional ones, and HEAD; until the file changes."""
+    """Conditional requests and HEAD, until the file changes."""
     path, changed = "/x/asked.html", BODY[::-1]
     server.write("asked.html", BODY, OLD)
     with server.connect() as client:
@@ -73,8 +73,8 @@ def test_a_variant_answers_other_requests(server, way):
 
 @pytest.mark.parametrize("quick", ["On", "Off"])
 def test_a_variant_is_revalidated(httpd, way, quick):
-    """Its entry stays: the server's 304 speaks of the very tag that the cache asked about.
-    mod_cache_socache loses the body of what it revalidates, whatever is encoded or not."""
+    """The server's 304 has the tag that the cache asked about, so the entry stays.
+    mod_cache_socache loses the body of entries that it revalidates, encoded or not."""
     server = start(httpd, way, DISK, quick, "LogLevel cache:debug\n")
     with server.connect() as client:
         for coding in (*way.codings, None):
@@ -101,7 +101,7 @@ def test_fields_that_are_not_kept_and_another_vary_beside_ours(httpd, way):
 
 @neighbours.FEW_WAYS
 def test_a_stale_variant_for_want_of_a_better(httpd, way, origin):
-    """The origin fails when its response has gone stale."""
+    """The origin fails when its response is stale."""
     broken = []
 
     def answer(exchange):
@@ -112,7 +112,7 @@ def test_a_stale_variant_for_want_of_a_better(httpd, way, origin):
                                    "Cache-Control": "max-age=1"}, BODY)
 
     origin.route("/stale", answer)
-    # The origin's place has ours too.
+    # Our filter also runs at the origin's place.
     server = start(httpd, way, DISK, "On", "CacheStaleOnError On\n"
                    f"<Location /p/>\nProxyPass {origin.url}/\n{way.lines}\n</Location>\n",
                    modules=["proxy", "proxy_http"], allow_log=["AH0079[0-9]"])
@@ -147,7 +147,7 @@ def test_many_clients_at_once_while_one_fills_the_cache(httpd, way):
 
 
 def test_the_guard_against_cached_slices(httpd):
-    """mod_cache takes Range away while it revalidates: its answer is never a slice of an encoded
+    """mod_cache hides Range while it revalidates; its answer is never a slice of an encoded
     body."""
     server = httpd(
         "Elastic On\n" + cache.DISK + "CacheDefaultExpire 0\nCacheMinExpire 0\n"
@@ -167,7 +167,7 @@ def test_the_guard_against_cached_slices(httpd):
 
 @pytest.mark.parametrize("before", ["keep", "remove"])
 def test_no_slice_of_what_was_cached_when_tags_did_not_show_the_coding(httpd, before):
-    """What mod_cache has on disk outlives the ElasticETag with which it came there."""
+    """mod_cache's entries on disk outlive the ElasticETag under which they were stored."""
     lines = ("Elastic On\nCacheHeader On\nCacheIgnoreNoLastMod On\nCacheDefaultExpire 3600\n"
              + cache.DISK)
     options = {"modules": cache.MODULES, "files": {"a.txt": BODY, "b.tgz": BODY}}
@@ -185,5 +185,5 @@ def test_no_slice_of_what_was_cached_when_tags_did_not_show_the_coding(httpd, be
         return server.get(path, ae=ae, headers={"Range": "bytes=100-199"})
 
     check.whole(part("/a.txt", "gzip"), "gzip", BODY)
-    # A file that is encoded on disk is the same for everybody.
+    # A file that is encoded on disk is the same for all clients.
     assert part("/b.tgz", None).raw == BODY[100:200]

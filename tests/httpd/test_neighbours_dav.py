@@ -1,6 +1,6 @@
-"""mod_dav beside ours: its answers are compressed, and a tag that was given out allows to write, in
-the strong form that WebDAV clients give it; a weak one does not (RFC 9110 §13.1.1: If-Match
-compares strongly)."""
+"""mod_dav beside our filter: its answers are compressed. A tag that was sent allows writing in the
+strong form that WebDAV clients give it; a weak one does not (RFC 9110 §13.1.1: If-Match compares
+strongly)."""
 
 import itertools
 import os
@@ -57,7 +57,7 @@ def ask(server, method, path, coding=None, status=204, body=b"", **headers):
     ("PROPFIND", "/dav/many/", {"headers": {"Depth": "1"}}, [b"<D:response "] * 51),
     ("PROPPATCH", "/dav/patched.html", {"body": PATCH}, [b"name99", b"200 OK"])])
 def test_answers_in_xml(server, way, method, path, asked, words):
-    """In each coding; mod_filter's own ways leave what is no 200 as it is."""
+    """In each coding; mod_filter's own ways leave statuses other than 200 as they are."""
     write(server, "dav/patched.html")
     plain = server.get(path, method=method, **asked)
     check.plain(plain, plain.body, 207, varies=way.errors)
@@ -80,7 +80,7 @@ def test_what_was_put_is_got(server, way):
                 (204, b"0123456789", {"Content-Range": part},
                  BODY[:100] + b"0123456789" + BODY[110:])):
             answer = ask(server, "PUT", path, coding, status, body, **asked)
-            # httpd's own text; a stock filter that is named takes some of those.
+            # A text of httpd's own; a named stock filter encodes some of them.
             assert answer.coding in (None, coding) and len(answer.body) < 400
             check.encoded(server.get(path, ae=coding), coding, there)
             check.plain(server.get(path), there)
@@ -90,7 +90,7 @@ def test_what_was_put_is_got(server, way):
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
 def test_a_tag_that_was_given_out_allows_to_write(server, way, method):
-    """Clients that leave out W/ make a strong one of it."""
+    """Clients that omit W/ make the tag strong."""
     for coding in way.codings:
         path = f"/dav/{method}-{coding}.html"
         write(server, path)
@@ -105,7 +105,7 @@ def test_a_tag_that_was_given_out_allows_to_write(server, way, method):
             assert answer.coding is None, (value, answer)
         for value in (tag, suffixed, f'"other", {suffixed}'):
             write(server, path)
-            # The client that writes need not accept the coding of what it has read.
+            # The client need not accept the coding of the body that it has read.
             ask(server, method, path, body=b"new", **{"If-Match": value})
             after = server.get(path, ae=coding)
             assert after.status == 404 if method == "DELETE" else after.body == b"new", after
@@ -124,16 +124,17 @@ def test_a_tag_whose_identity_is_weak_allows_nothing(server, way):
 
 
 STATES = [
-    # What stands for the tag, and the status of a PUT with that If: of RFC 4918 §10.4.
+    # (the list, with a placeholder for the tag; the status of a PUT with that If), from RFC 4918
+    # §10.4
     ('([{ours}])', 204), ('(["x"]) ([{ours}])', 204), ('( [ {ours}])', 204), ('([{plain}])', 204),
     ('<{url}> ([{ours}])', 204), ('<{path}>([{ours}])', 204), ('<{escaped}> ([{ours}])', 204),
     ('<{other}> (["x"]) <{url}> ([{ours}])', 204), ('<{url}> (["x"]) (Not ["x"] [{ours}])', 204),
     ('([W/{ours}])', 412), ('(["x-{coding}"])', 412), ('([{ours}] ["x"])', 412),
     ('<{url}> (["x"]) <{other}> ([{ours}])', 412),
-    # Not the tag of what it is about: that holds, whether the base is current or not.
+    # Negated tags of the resource itself: true whether the base is current or not.
     ('(Not [{ours}])', 204), ('(Not [{plain}])', 412), ('(Not [{ours}] [{ours}])', 204),
     ('(Not [{ours}] [{plain}])', 204), ('<{url}> (Not [{ours}])', 204),
-    # Nonsense stays nonsense.
+    # Invalid lists stay invalid.
     ('([{ours}', 400), ('({ours})', 400), ('[{ours}]', 400), ('<{url} ([{ours}])', 400),
     ('([{ours}]), ([{ours}])', 400), ('(X [{ours}])', 400)]
 
@@ -151,7 +152,7 @@ def test_a_tag_in_webdavs_if(server, way):
 
 
 def test_a_list_about_another_resource_stays_as_it_is(server, way):
-    """Though its tag be the same, as that of a file of the same size and time is."""
+    """Even with the same tag, which files of equal size and time have."""
     host = f"127.0.0.1:{server.port}"
     for coding in way.codings:
         for form, status in (('{ours}', 412), ('{plain}', 204)):

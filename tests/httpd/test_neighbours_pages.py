@@ -1,5 +1,5 @@
-"""Neighbours that make whole pages: errors, listings, negotiated files, recipes for .gz files, and
-the server's own."""
+"""Modules that make whole pages: errors, listings, negotiated files, recipes for .gz files, and the
+server's own pages."""
 
 import base64
 import gzip
@@ -34,7 +34,7 @@ Content-Type: text/html
 Content-Language: de
 """
 
-# From the documentation of mod_deflate, with the line that mod_brotli's has.
+# From the documentation of mod_deflate, with the line for mod_brotli.
 RECIPE = """\
 <Directory {docs}/PLACE>
     CHAIN
@@ -111,9 +111,9 @@ def server(httpd_shared, way):
 
 @pytest.mark.parametrize("path,status", [
     ("errors/missing", 404), ("errors/denied/a.html", 403), ("login/a.html", 401),
-    ("errors/gone", 418)])  # the script's own status takes the place of the error's
+    ("errors/gone", 418)])  # the script's own status replaces the error's
 def test_pages_of_ours_for_errors(server, way, path, status):
-    """They are whole, and never current; mod_filter's own ways leave them as they are."""
+    """They are complete and never up to date; mod_filter's own ways leave them as they are."""
     server.expect_log("AH01630")
     for coding in way.codings:
         for asked in ({}, {"If-None-Match": "*"}, {"If-Match": '"y"'}, {"Range": "bytes=0-9"}):
@@ -132,7 +132,7 @@ def test_a_login(server, way):
 
 
 @pytest.mark.parametrize("path,status,text", [
-    ("lost", 409, b"to use an ErrorDocument"),  # the page for the error is missing itself
+    ("lost", 409, b"to use an ErrorDocument"),  # the error page itself is missing
     ("text", 405, b"text text"), ("away", 302, b"elsewhere")])
 def test_httpds_own_text_passes(server, way, path, status, text):
     for coding in way.codings:
@@ -146,7 +146,7 @@ def test_httpds_own_text_passes(server, way, path, status, text):
 
 @pytest.mark.parametrize("path,body,asked", [
     ("listing/many/?C=N;O=D", None, {}),
-    # mod_autoindex takes Accept-Encoding from the request while the page above the listing comes.
+    # mod_autoindex hides Accept-Encoding while it sends the page above the listing.
     ("headed/many/", None, {}),
     *((f"views/views/{name}", body, {"Accept-Language": language})
       for name in ("page", "map.var") for language, body in (("en", BODY), ("de", OTHER)))])
@@ -163,7 +163,7 @@ def test_listings_and_negotiated_languages(server, way, path, body, asked):
 
 
 def test_a_packed_variant_is_sent_as_it_is(server, way):
-    """mod_negotiation chose it; a client that takes none of its coding gets the plain file."""
+    """mod_negotiation chose it; a client that does not accept its coding gets the plain file."""
     answer = server.get("/packed/views/both", ae="gzip")
     assert (answer.status, answer.raw) == (200, GZ) and answer.varies, answer
     assert answer.coding.removeprefix("x-") == "gzip"  # mod_mime uses the client's word
@@ -172,7 +172,7 @@ def test_a_packed_variant_is_sent_as_it_is(server, way):
         check.encoded(server.get("/packed/views/both", ae="br, gzip;q=0"), "br", BODY)
 
 
-# --- what is packed already
+# --- packed files
 
 
 @pytest.mark.parametrize("place", ["recipe", "recipe-gzip"])

@@ -1,4 +1,4 @@
-"""ElasticPadding: a field of random length, fresh in each response, whatever its body is."""
+"""ElasticPadding: each response has a new field of random length, whatever its body is."""
 
 import contextlib
 import gzip
@@ -15,7 +15,7 @@ PRECOMPRESSED = gzip.compress(BODY, 9, mtime=0)
 OLD = 1_500_000_000
 FIELD = "Elastic-Padding"
 CODINGS = ["gzip", "br"] + ["zstd"] * env.HAS_ZSTD
-RUN = 100  # responses; of 32 bytes of padding they have some 24 lengths
+RUN = 100  # responses; 32 bytes of padding give about 24 lengths
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def server(httpd_shared, origin):
         }, cgi={"none.cgi": "head('Status: 204')\n"})
     origin.route("/encoded", lambda exchange: exchange.respond(
         200, {"Content-Encoding": "gzip", FIELD: "of the origin"}, PRECOMPRESSED))
-    # So old that what is stored does not expire meanwhile.
+    # Old, so that stored responses do not expire during the test.
     for name, data in (("plain.txt", BODY), ("both.txt", BODY), ("both.txt.gz", PRECOMPRESSED)):
         made.write(name, data, OLD)
     cache.make_directory(made)
@@ -45,14 +45,14 @@ def server(httpd_shared, origin):
 
 
 def padding(answer, most=32):
-    """The field's value, which there is once."""
+    """The field's value; the field must occur once."""
     [value] = answer.headers.all(FIELD)
     assert len(value) <= most and set(value) <= set("XZ&*"), answer
     return value
 
 
 def assert_fresh(values):
-    """They were made independently of each other: lengths vary, and no longer one comes twice."""
+    """The values are independent: lengths vary, and no longer value occurs twice."""
     assert len(set(map(len, values))) > 9, values
     long = [value for value in values if len(value) > 10]
     assert len(set(long)) == len(long) > 0
@@ -92,7 +92,7 @@ def test_what_is_stored_has_none_and_each_hit_its_own(server):
 
 
 @pytest.mark.parametrize("path,coding,most", [
-    # What this module does not compress may be compressed already, or be by what comes behind.
+    # Bodies that other modules compress, before or after this one.
     ("/types/plain.txt", None, 32), ("/stock/plain.txt", None, 32), ("/origin/encoded", "gzip", 32),
     ("/missing", "gzip", 32), ("/htaccess/plain.txt", "gzip", 3)])
 def test_what_this_module_does_not_compress_has_one(server, path, coding, most):
@@ -111,13 +111,13 @@ def test_what_has_no_body_has_none(server):
 
 
 def test_the_segment_has_room_for_it(server):
-    """950 bytes fit one with the header alone, and not with 400 bytes of padding."""
+    """950 bytes fit a segment with the header alone, but not with 400 bytes of padding."""
     assert server.get("/off/short.txt", ae="gzip").coding is None
     assert server.get("/wide/short.txt", ae="gzip").coding == "gzip"
 
 
 class Wire(Listener):
-    """Between clients and the server's TLS port; how many bytes each connection got."""
+    """A proxy for the server's TLS port that counts the bytes of each connection."""
 
     def __init__(self, server):
         self.lengths = []
@@ -142,7 +142,7 @@ class Wire(Listener):
 
 @pytest.mark.protocols("tls", "h2")
 def test_the_length_on_the_wire_varies(server, protocol):
-    """More than by what else differs: signatures, tickets, and what HPACK makes of the date."""
+    """By more than signatures, tickets, and HPACK's coding of the date vary."""
     wire, lengths = Wire(server), []
     for _ in range(RUN):
         if protocol == "tls":
@@ -154,4 +154,4 @@ def test_the_length_on_the_wire_varies(server, protocol):
         lengths.append(wire.lengths[-1])
         check.whole(answer, "gzip", BODY)
     wire.stop()
-    assert len(set(lengths)) > 16, lengths  # without padding 7 to 9, with it 30 and more
+    assert len(set(lengths)) > 16, lengths  # 7 to 9 without padding, 30 and more with it

@@ -1,4 +1,4 @@
-"""Precompressed files: which file is sent, and with which header."""
+"""Precompressed files: which one is sent, and with which header."""
 
 import gzip
 import os
@@ -43,7 +43,7 @@ ErrorDocument 404 /all/page.html
 
 
 def sized(nbytes):
-    """What looks like gzip of BODY, and like br: nobody decodes it."""
+    """Looks like gzip of BODY, and like br; nobody decodes it."""
     return GZ[:nbytes - 4] + len(BODY).to_bytes(4, "little")
 
 
@@ -96,14 +96,14 @@ def test_the_precompressed_file_is_sent_as_it_is(site, protocol, coding):
         ("/all/page.html", "br, gzip", "br"), ("/all/page.html", "gzip;q=1, br;q=0.9", "gzip"),
         ("/all/page.html", "br;q=0, gzip", "gzip"), ("/all/page.html", "*", "br"),
         ("/all/page.html", "identity;q=0, x-gzip;q=0.1", "gzip"),
-        ("/gz/page.html", "br, gzip", "gzip"),  # there is no other
+        ("/gz/page.html", "br, gzip", "gzip"),  # the only one
         ("/newer/page.html", "br", "br"), ("/index/", "br", "br"),
         ("/language/page.en.html", "gzip", "gzip"), ("/language/page.en.html", "br", "br"),
         ("/alone/page.html", "br", "br"),  # Elastic is Off
-        ("/denied/page.html", "br, gzip", "gzip"),  # br's may not be read
+        ("/denied/page.html", "br, gzip", "gzip"),  # br's is not readable
         ("/rules/page.html", "br, gzip", "gzip"),
         ("/no-gzip/page.html", "br", "br"), ("/no-brotli/page.html", "gzip", "gzip"))),
-    # The smallest of equals; and one that needs no encoder.
+    # The smallest of equally liked ones; and one that needs no encoder.
     ("/small-br/page.html", "gzip, br", "br", sized(100)),
     ("/small-gz/page.html", "gzip, br", "gzip", sized(100)),
     ("/three/page.html", "zstd", "zstd", ZST)])
@@ -119,7 +119,7 @@ def test_weights_and_rules_choose_among_precompressed_files(site, path, ae, codi
         None, "", "br;q=0, gzip;q=0", "deflate", "identity, gzip;q=0.5, br;q=0.5")),
     ("/alone/page.html", None, True), ("/no-gzip/page.html", "gzip", True),
     ("/no-brotli/page.html", "br", True),
-    ("/alone-folder/page.html", "br", False),  # what is no regular file is not negotiated
+    ("/alone-folder/page.html", "br", False),  # not a regular file, so not negotiated
     ("/no-elastic/page.html", "br", True), ("/no-elastic/page.html", "gzip", True)])
 def test_without_an_accepted_coding_the_file_is_sent(site, path, ae, varies):
     check.plain(site.get(path, ae=ae), BODY, varies=varies)
@@ -164,7 +164,7 @@ def test_precompressed_files_have_a_counter_of_their_own(site):
     assert grown == {} and sent() == before + 1
     answer, grown = counted(site, lambda: site.get("/none/page.html", ae="br"))
     assert grown == {"compressed": 1} and sent() == before + 1
-    # One that is of no use to this client is not looked at.
+    # A file that does not suit the client is not looked at.
     assert site.get("/denied/page.html", ae="gzip").raw == GZ and passed_over(site) == over
     assert b"Precompressed files not sent: older than its file" in site.get("/elastic-status").body
 
@@ -181,14 +181,14 @@ def test_post_is_not_answered_from_a_precompressed_file(site):
     assert site.get("/all/page.html", ae="br", method="POST", body=b"x").raw != BR
 
 
-# The owners of files: whose the original is, and somebody else, who may write into its folder.
+# Owners: of the original, of somebody who may write into the folder, and root.
 OWN, OTHER, ROOT = 12345, 12346, 0
 TRUSTED = [(OWN,), (ROOT,), (OWN, OWN), (ROOT, OWN), (OWN, ROOT)]
 FOREIGN = [(OTHER,), (OTHER, OWN), (OTHER, ROOT), (OWN, OTHER), (ROOT, OTHER)]
 
 
 def add_owned(server, folder, owner, owner_of_target=None):
-    """A file of OWN's with precompressed files of that owner, or with links to what he has."""
+    """A file of OWN's with precompressed files of `owner`, or with links to files of his."""
     path = add_set(server, f"{folder}/page.html", "br", "gz")
     os.chown(server.docs / path[1:], OWN, OWN)
     for extension in ("br", "gz"):
@@ -204,12 +204,12 @@ def add_owned(server, folder, owner, owner_of_target=None):
 @pytest.mark.root
 @pytest.mark.parametrize("owners", [*TRUSTED, *FOREIGN])
 def test_a_precompressed_file_of_another_owner_is_not_sent(site, owners):
-    """Whoever may write into the folder could put it there: an upload x.svg.gz beside x.svg."""
+    """Anybody who may write into the folder could add it: an upload x.svg.gz beside x.svg."""
     site.expect_log("owned neither by")
     path = add_owned(site, "owners-" + "-".join(map(str, owners)), *owners)
     before = passed_over(site)
     for coding, data in PRECOMPRESSED.items():
-        # Nor do its tag or a range of it stand for anything.
+        # Its tag and ranges are not used either.
         tag = f'"{len(data):x}-{OLD * 1000000:x}.{"gz" if coding == "gzip" else coding}"'
         for fields in ({}, {"If-None-Match": tag}, {"Range": "bytes=0-9", "If-Range": tag}):
             answer = site.get(path, ae=coding, headers=fields)
@@ -223,7 +223,7 @@ def test_a_precompressed_file_of_another_owner_is_not_sent(site, owners):
 
 
 def test_a_precompressed_file_that_is_replaced_meanwhile_is_never_mixed_up(site):
-    """Length and tag are of one file, the bytes never of another."""
+    """Length and tag belong to one file, and the bytes are never another's."""
     other = BODY[::-1]
     versions = [GZ, gzip.compress(other, 1, mtime=0)]
     path = add_set(site, "replaced/page.html", "gz")
@@ -256,7 +256,7 @@ def test_a_precompressed_file_that_is_replaced_meanwhile_is_never_mixed_up(site)
     assert count > 100
 
 
-# --- conditional requests, beyond the table of test_conditionals.py
+# --- conditional requests beyond the table of test_conditionals.py
 
 EARLY = "Mon, 01 Jan 2001 00:00:00 GMT"
 
@@ -267,7 +267,7 @@ def tag_of(site, ae, path="/all/page.html"):
 
 @CODINGS
 def test_the_tag_changes_with_the_precompressed_file_only(site, coding):
-    """A fresh one is strong, too: httpd's own are weak for a second after a change, but
+    """A new one is strong as well. httpd's own tags are weak for a second after a change, but
     precompressed files are replaced, not edited."""
     tags = [tag_of(site, coding, add_set(site, "tagged.html", "br", "gz", mtime=mtime))
             for mtime in (OLD, OLD, OLD + 3, time.time())]
@@ -290,7 +290,7 @@ def test_a_precompressed_file_goes_stale_when_its_file_changes(site):
 def test_dates(site):
     check_sent(site.get("/all/page.html", "br", {"If-Modified-Since": EARLY}), "br", BR)
     assert site.get("/all/page.html", "br", {"If-Unmodified-Since": EARLY}).status == 412
-    # The two files share the date: slices of them would be joined.
+    # Both files have this date: slices of both would be joined.
     for ae in ("br", None):
         answer = site.get("/alone/page.html", ae, {"Range": "bytes=100-199", "If-Range": DATE})
         check.whole(answer, ae, BODY)
@@ -301,7 +301,7 @@ def test_dates(site):
     ("br", "{None}", 200, None), ("br", '"other"', 412, None), ("br", "W/{br}", 412, None),
     ("br", "W/{None}", 412, None), (None, "{br}", 412, None)])
 def test_if_match_is_strong_and_names_the_representation(site, ae, match, status, coding):
-    """Where Elastic is Off, so that a response without a precompressed one is the file."""
+    """With Elastic Off, so that a response without a precompressed file is the file."""
     tags = {str(coding): tag_of(site, coding, "/alone/page.html") for coding in ("br", None)}
     answer = site.get("/alone/page.html", ae, {"If-Match": match.format(**tags)})
     assert (answer.status, answer.coding) == (status, coding), answer

@@ -1,6 +1,5 @@
-"""Precompressed files that browsers cannot decode, or that are of another file: the next best is
-sent, the log names each once, and the status page counts.
-"""
+"""Precompressed files that browsers cannot decode or that belong to another file: the next best one
+is sent, the log names each once, and the status page counts them."""
 
 import gzip
 import os
@@ -14,7 +13,7 @@ from kit.precompressed import BODY, BR, GZ, OLD, ZST, add_set, check_made, check
 
 
 def piped(*command, body=BODY):
-    """What a tool makes of a pipe: it does not know the length, so zstd takes its whole window."""
+    """A tool's output for a pipe: it does not know the length, so zstd uses its whole window."""
     return subprocess.run(command, input=body, stdout=subprocess.PIPE, check=True).stdout
 
 
@@ -22,13 +21,13 @@ LONG = piped("zstd", "-q", "-9", "--long=27")
 LARGE = piped("brotli", "-c", "--large_window=25")
 PARTS = gzip.compress(BODY[:20000], mtime=0) + gzip.compress(BODY[20000:], mtime=0)
 FRAMES = b"".join(piped("zstd", "-q", "-c", body=part) for part in (BODY[:20000], BODY[20000:]))
-# What lies there beside a good gz or, of gzip, a good br; and why it is not sent.
+# {name: (the bad file beside a good gz, or beside a good br if it is gzip, the reason)}
 REFUSED = {
     "empty-br": ("br", b"", "empty"), "empty-gz": ("gz", b"", "empty"),
     "window": ("zst", LONG, "window"), "large-window": ("br", LARGE, "window"),
     "no-gzip": ("gz", BODY, "coding"), "no-zstd": ("zst", GZ, "coding"),
     "cut-gz": ("gz", GZ[:17], "coding"), "cut-zst": ("zst", ZST[:-9], "coding"),
-    "parts": ("gz", PARTS, "size"),  # clients read the first, and take it for all
+    "parts": ("gz", PARTS, "size"),  # clients would take the first part for all
     "other-gz": ("gz", gzip.compress(BODY + b"more"), "size"),
     "other-zst": ("zst", piped("zstd", "-q", "--stream-size=30", body=BODY[:30]), "size"),
     "nothing-br": ("br", brotli.compress(b""), "size")}
@@ -71,7 +70,7 @@ def test_what_browsers_cannot_use_is_not_sent_and_the_next_best_is(site, name):
             return site.log.lines(f"docs/{path}.{extension} is not sent: .*; remove it, or run")
 
         site.wait_for(named, 30, "a line that names the file")
-        site.get("/good/page.html")  # one more request: a second line would be there
+        site.get("/good/page.html")  # another request, after which a second line would exist
         assert len(named()) == 1, named()
 
 
@@ -82,7 +81,7 @@ def test_what_may_be_right_is_sent(site, name):
     answer = site.get(f"/alone-{name}/page.html", ae=coding)
     check_sent(answer, coding, data)
     assert passed_over(site) == before
-    assert name == "frames" or answer.body == BODY  # which browsers decode, but not the kit
+    assert name == "frames" or answer.body == BODY  # browsers decode it, but the kit does not
 
 
 def test_a_tag_or_a_range_of_what_is_refused_stands_for_nothing(site):

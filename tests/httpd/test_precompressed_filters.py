@@ -1,6 +1,5 @@
-"""Precompressed files beside content filters of other modules: one that only looks at the body does
-not keep them from being sent, and one that changes it is never passed over.
-"""
+"""Precompressed files beside content filters of other modules: filters that only read the body do
+not prevent them, and filters that change it are never bypassed."""
 
 import gzip
 
@@ -10,8 +9,8 @@ from kit import at, check
 from kit.precompressed import BODY, BR, DATE, GZ, OLD, PRECOMPRESSED, add_set, check_made, \
     check_sent, passed_over
 
-# mod_security2 has its filter in every chain; it takes a copy of bodies of the second folder, and
-# holds those of the third.
+# mod_security2 has its filter in every chain; it copies bodies of the second folder, and holds
+# those of the third.
 CONFIG = """
 SecRuleEngine On
 SecDataDir {root}/run
@@ -81,7 +80,7 @@ def test_a_filter_that_only_looks_on_forbids_nothing(site, protocol, folder, cod
 @pytest.mark.parametrize("folder,body", [
     *((folder, WORDS) for folder in CHANGED),
     ("changes", BODY.replace(b"e", b"E")),  # to as many bytes
-    # It has gone through every line, though it found nothing: its filter has taken the length away.
+    # It has processed every line without a match, but removed the length.
     ("idle-substitute", BODY)], ids=[*CHANGED, "changes", "idle"])
 def test_a_filter_that_changes_bodies_is_not_passed_over(site, folder, body):
     before = passed_over(site)
@@ -90,7 +89,7 @@ def test_a_filter_that_changes_bodies_is_not_passed_over(site, folder, body):
     after = passed_over(site)
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} \
         == {"filter": 1}
-    # SUBSTITUTE, SED or BYTYPE:SUBSTITUTE, and MODSECURITY_OUT, which could have been it as well.
+    # SUBSTITUTE, SED or BYTYPE:SUBSTITUTE, and MODSECURITY_OUT, which could have been the cause.
     site.wait_log("docs/page.html.gz is not sent for the filter .*, which changes", 30)
 
 
@@ -100,7 +99,7 @@ def test_server_side_includes_are_always_read(site):
 
 
 def test_the_body_that_is_inspected_is_the_files(site):
-    """The rule sees what the client will read, not its encoding."""
+    """The rule sees the file's content, not its encoding."""
     site.expect_log("ModSecurity")
     assert site.get("/inspected/secret.html", ae="gzip").status == 403
 
@@ -157,13 +156,13 @@ def test_ranges(site, folder):
         part = site.get(path, "br", {"Range": "bytes=10-19", **fields})
         assert (part.status, part.coding, part.raw) == (206, None, BODY[10:20])
         assert part.headers["ETag"] == plain
-    # The two files share the date: slices of them would be joined.
+    # Both files have this date: slices of both would be joined.
     answer = site.get(path, "br", {"Range": "bytes=10-19", "If-Range": DATE})
     assert answer.status == 200 and answer.body == BODY
 
 
 def test_a_file_that_does_not_fit_is_no_obstacle(site):
-    """Nothing is beside the file, or nothing that the client takes."""
+    """There is no precompressed file, or none that the client accepts."""
     check_made(site.get("/none.html", ae="gzip"), "gzip")
     check.plain(site.get("/watched/page.html"), BODY)
     assert site.get("/alone/page.html").varies
@@ -172,7 +171,7 @@ def test_a_file_that_does_not_fit_is_no_obstacle(site):
 @pytest.mark.parametrize("way", ["AddOutputFilterByType DEFLATE text/html",
                                  "SetOutputFilter DEFLATE", "SetOutputFilter INFLATE;DEFLATE"])
 def test_beside_the_drop_in_filters(httpd, way):
-    """As Debian's deflate.conf has them. INFLATE is there for whoever reads the body behind it."""
+    """As in Debian's deflate.conf. INFLATE is for later filters that read the body."""
     server = httpd("SecRuleEngine On\nSecDataDir {root}/run\nSecTmpDir {root}/run\n"
                    f"ElasticPrecompressed On\n{way}\n", records=("elastic", "deflate"),
                    modules=["unique_id", "security2", "filter"])

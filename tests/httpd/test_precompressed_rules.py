@@ -1,7 +1,6 @@
-"""Precompressed files beside modules that decide late, beside rules that are about their own names,
-and in a tree of their own (ElasticPrecompressedRoot): what a client could not have by asking for
-it, it does not get in place of the file.
-"""
+"""Precompressed files beside modules that decide late, beside rules for their own names, and in a
+separate tree (ElasticPrecompressedRoot): a client gets no precompressed file that it could not
+request itself."""
 
 import os
 import shutil
@@ -14,7 +13,7 @@ from kit import at, check, env
 from kit.precompressed import BODY, BR, GZ, OLD, add_set, check_made, check_sent, directories, \
     passed_over
 
-# Those that answer for a file, or change what is asked for, by rules of their own.
+# Modules that answer for a file or change the request by rules of their own.
 LATE = ("actions", "imagemap", "asis", "negotiation", "dav", "dav_fs", "speling", "proxy",
         "proxy_http", "rewrite", "userdir", "autoindex")
 
@@ -45,7 +44,7 @@ AliasMatch "^/short$" "{docs}/all/page.html"
     "default": "SetHandler default-handler",
     "denied": '<Files "*.br">\nRequire all denied\n</Files>'})
 
-# Rules about the precompressed files' URLs in folders of their names; those of br are let alone.
+# Rules for precompressed files' URLs in folders of their names; br files are not affected.
 FORBIDDEN = {
     "forbidden": 'RewriteRule "^/forbidden/.*\\.gz$" "-" [F]',
     "gone": 'RewriteRule "^/gone/.*\\.gz$" "-" [G]',
@@ -63,7 +62,7 @@ FORBIDDEN = {
         "matching": '<FilesMatch "\\.gz$">\nSetHandler cgi-script\n</FilesMatch>',
         "added": "AddHandler send-as-is .gz"}.items()}}
 MAKES = "head('Content-Type: text/html')\nout('made' * 2000)\n"
-# Of each of these, the client gets what another module makes.
+# Another module makes these responses.
 MADE = ["made/x.acted", "made/x.named", "made/x.cgi", "set/x.html", "per-directory/page.html"]
 OTHERS = {"others/x.map": b"default /all/other.html\n", "proxied/page.html": BODY,
           "others/x.asis": b"Content-Type: text/html\n\n" + b"as it is" * 2000,
@@ -87,7 +86,7 @@ def site(httpd_shared, origin, request):
     add_set(server, "denied/page.html", "br", mtime=OLD + 1)
     for path in ("made.cgi", "made/x.cgi", "set/x.html"):
         server.cgi(path, MAKES)
-    # What the URL without its escapes would lead to.
+    # Files that the URL without its escapes would name.
     strays = {f"all/xA.html.{extension}": b"of another file" for extension in ("br", "gz")}
     for path, data in {**OTHERS, **strays, "all/other.html": b"other" * 2000}.items():
         server.write(path, data, OLD)
@@ -122,12 +121,12 @@ def test_what_dav_and_speling_leave_to_httpd_has_precompressed_files(site):
 
 @pytest.mark.parametrize("folder", FORBIDDEN)
 def test_a_precompressed_file_that_is_not_to_be_had_by_its_url_is_not_sent(site, folder):
-    site.expect_log(r"AH01630|(asis|cgid?):error")  # what is asked for directly
+    site.expect_log(r"AH01630|(asis|cgid?):error")  # for direct requests
     path = f"/{folder}/page.html"
     direct = site.get(path + ".gz")
     assert direct.status != 200 or direct.raw != GZ
     check_made(site.get(path, ae="gzip"), "gzip")
-    # The other is the better one then.
+    # The other one is then better.
     for ae in ("br", "gzip, br;q=0.5"):
         check_sent(site.get(path, ae=ae), "br", BR)
 
@@ -143,7 +142,7 @@ def test_however_the_url_leads_to_the_file_its_precompressed_files_serve(site, p
 
 @pytest.mark.parametrize("fields", [{}, {"Range": "bytes=0-99"}, {"If-Range": True}])
 def test_a_denied_precompressed_file_is_looked_up_once_for_a_request(site, fields):
-    """Whatever its conditions name: each look-up of it writes a line to the error log."""
+    """However many conditions its rules have: each look-up writes a line to the error log."""
     def denials():
         return len(site.log.lines("AH01630"))
 
@@ -156,19 +155,19 @@ def test_a_denied_precompressed_file_is_looked_up_once_for_a_request(site, field
     answer = site.get("/denied/page.html", ae="br", headers={"If-None-Match": named, **fields})
     assert answer.status in (200, 206) and not is_precompressed(answer)
     site.wait_for(lambda: denials() > before, 30, "the line about the precompressed file")
-    site.get("/all/page.html")  # one more request, so that a further line would be there
+    site.get("/all/page.html")  # another request, after which a further line would exist
     assert denials() == before + 1
 
 
-# --- precompressed files in a tree of their own: under the rules for their URLs and for that
-# tree, and never from outside of it
+# --- precompressed files in a separate tree: the rules for their URLs and for the tree apply, and
+# nothing outside of it is sent
 
 OTHER = brotli.compress(b"of another file" * 1000)
 
 
 class Page(NamedTuple):
-    """A folder with a page: what is set for it and for its place in the tree, where its
-    precompressed file leads to if that is a link; why it is not sent, and what httpd says of it."""
+    """A folder with a page: the configuration for it and for its place in the tree; the target, if
+    its precompressed file is a link; why it is not sent; and httpd's log line."""
 
     here: str = ""
     there: str = ""
@@ -179,7 +178,7 @@ class Page(NamedTuple):
 
 DENIED = '<Files "*.br">\nRequire all denied\n</Files>'
 NO_LINK = "AH00037|AH00032"
-# Those that are sent, and those that are not.
+# Pages with precompressed files that are sent, and others.
 SENT = {
     "plain": Page(), "beside": Page(), "another-owner": Page(),
     "leads-within": Page(link="../plain/page.html.br"), "inner": Page(
@@ -232,7 +231,7 @@ def tree(httpd_shared):
     for folder, data in {
             **{f"tree/{page}": BR for page in PAGES}, "sectioned-tree": BR,
             "own-tree": BR, "hosts-tree/a": BR, "release/current": BR, "inner-tree/inner": GZ,
-            # Of no file of those folders.
+            # Files of none of those folders.
             "tree": OTHER, "hosts-tree": OTHER, "secret": OTHER, "tree-top": OTHER}.items():
         server.write(f"../{folder}/page.html.br", data, OLD)
     server.write("beside/page.html.gz", GZ, OLD)
@@ -262,8 +261,8 @@ def get(tree, path, host="first", ae="br", **headers):
     *((f"/{name}/page.html", "first") for name in (*SENT, "named", "versions/12", "sectioned")),
     ("/page.html", "own"), ("/page.html", "a")])
 def test_the_precompressed_file_lies_at_the_files_path(tree, path, host):
-    """In the tree the owner does not matter: who may write there is for the operator to say. Of a
-    directory's own root, what lies below the documents lies there, too."""
+    """In the tree, owners do not matter: the operator decides who may write there. A directory's
+    own root mirrors the files below it."""
     answer = get(tree, path, host)
     check_sent(answer, "br", GZ if path.startswith("/inner") else BR)  # as it lies there
     tag = answer.headers["ETag"]
@@ -277,7 +276,7 @@ def test_the_precompressed_file_lies_at_the_files_path(tree, path, host):
                    marks=[pytest.mark.root] * (name == "owners"))
       for name, page in WITHHELD.items()),
     ("/short", "first", "denied", "AH01630"),
-    # Not of the documents, nor of a section; of other documents.
+    # Files outside of the documents or of the section, and of other documents.
     *((path, "first", "", "nothing") for path in ("/elsewhere/page.html", "/outside",
                                                   "/~she/page.html")),
     ("/page.html", "other", "", "nothing"), ("/page.html", "b", "", "nothing")])

@@ -1,4 +1,4 @@
-"""scripts/precompress makes no file that is larger than what the server would send."""
+"""scripts/precompress makes no file that is larger than the server's own encoding."""
 
 import pathlib
 import random
@@ -17,7 +17,7 @@ if env.HAS_ZSTD:
 
 
 def records(count):
-    """JSON, whose lines differ by numbers."""
+    """JSON whose lines differ by numbers."""
     source = random.Random(count)
     return b"[" + b",\n".join(b'{"id": %d, "value": %d, "name": "n%d"}' % (
         number, source.randrange(10**6), source.randrange(50)) for number in range(count)) + b"]"
@@ -26,10 +26,10 @@ def records(count):
 BODIES = {
     "words.txt": bodies.text(300), "small.json": records(20), "page.html": bodies.html(20000),
     "dense.txt": bodies.noise(3000) + bytes(200),
-    # Of the smallest a lower level, or another library, may make fewer bytes.
+    # For the smallest files, a lower level or another library may make fewer bytes.
     **{f"tiny{size}.txt": bodies.text(size // 2) + b"a" * (size // 2)
        for size in range(30, 120, 7)},
-    "data.json": records(3000),  # more than that of which precompress tries every level
+    "data.json": records(3000),  # larger than the files of which precompress tries every level
 }
 
 

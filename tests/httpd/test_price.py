@@ -1,6 +1,6 @@
-"""What a response gets: the price of a byte that a goal sets, the ladder of setups that it or the
-position counts on, and what is learned of their costs. How goals, ladders and costs are computed is
-proven by tests/unit, how they go with a load by tests/sim."""
+"""The setup of a response: the price of a byte that follows from a goal, the ladder of setups on
+which that price or the position counts, and learned costs. tests/unit proves how goals, ladders and
+costs are computed, tests/sim how they follow a load."""
 
 import pytest
 
@@ -9,12 +9,11 @@ from kit.driven import CONFIG, START, TOP, start_driven
 
 PAGE, SMALL = bodies.html(100_000), bodies.html(6000)
 FILES = {"page.html": PAGE, "small.html": SMALL}
-# Of the classes of lengths by which costs are kept, those of PAGE and SMALL, and one that no body
-# here has.
+# Classes of lengths for which costs are kept: those of PAGE and SMALL, and one without bodies.
 OF_PAGE, OF_SMALL, UNUSED = 3, 1, 0
 ALL = "zstd, br, gzip" if env.HAS_ZSTD else "br, gzip"
 
-# Loads that differ, as one that stays changes nothing.
+# Loads that differ, because a constant one changes nothing.
 QUIET, FULL = (20, 21) * 3, (100, 99) * 3
 
 
@@ -46,7 +45,7 @@ def level(d, path="/page.html"):
 
 
 def costs(d, of=OF_PAGE):
-    """{(coding, level): (ns of CPU time for a KB, share of the bytes that is left)}."""
+    """{(coding, level): (ns of CPU time for a KB, share of the bytes left)}"""
     found = {}
     for key, row in d.status().items():
         if key.startswith("ElasticCost-"):
@@ -61,13 +60,13 @@ def costs(d, of=OF_PAGE):
 
 @pytest.mark.parametrize("goal,worth", [("time 20Mbit/s", 400), ("cost 0.045/h 0.09/GB", 7200)])
 def test_the_price_is_a_bytes_worth_by_the_delay_of_the_queue(priced, goal, worth):
-    """A response gets the setup that it pays for, by the costs of bodies of its length; at a full
-    CPU the cheapest, and a coding all the same."""
+    """A response gets the setup that its price pays for, by the costs of bodies of its length. On a
+    full CPU that is the cheapest one, and still a coding."""
     d = priced(goal=goal)
     status = d.load(*QUIET)
     assert status["ElasticGoal"] == goal
-    # The delay at a load of 0.2 is 1.56 with one CPU, and less with more; the price follows it
-    # where it would be 1.5 times another.
+    # At a load of 0.2 the delay is 1.56 with one CPU, and less with more. The price follows a delay
+    # that changes by half.
     quiet = price(status)
     assert worth / 1.58 / 1.5 <= quiet <= worth
     assert float(status["ElasticPriceRate"]) == pytest.approx(8000 / quiet, rel=1e-2)
@@ -78,7 +77,7 @@ def test_the_price_is_a_bytes_worth_by_the_delay_of_the_queue(priced, goal, wort
         return burden[chosen(d, coding, path)[0]] <= 1.05 * min(burden.values())
 
     def wait_for_the_best(byte):
-        # A ladder is built anew each second.
+        # A ladder is rebuilt each second.
         d.server.wait_for(lambda: all([is_best(byte, coding, path, of)
                                        for coding in ("gzip", "br", "gzip, br")
                                        for path, of in (("/page.html", OF_PAGE),
@@ -129,7 +128,7 @@ def test_the_goal_is_time_unless_a_control_or_a_goal_is_given(httpd):
 
 
 def test_the_price_outlives_a_graceful_restart(priced):
-    """What the load was counts on; there is no sample until it changes. Without the goal the
+    """The previous load still counts; there is no sample until it changes. Without the goal the
     position counts again."""
     d = priced()
     before = price(d.load(10, *FULL))
@@ -146,7 +145,7 @@ def test_the_price_outlives_a_graceful_restart(priced):
 
 
 def test_drop_in_filters_go_by_the_price_within_their_range(httpd):
-    """Up to the stock modules' levels, or what their directives say."""
+    """Up to the stock modules' levels, or those of their directives."""
     d = start_driven(httpd, "ElasticGoal time 10kbit/s\n"
                      + at("gzip", "SetOutputFilter DEFLATE")
                      + at("br", "SetOutputFilter BROTLI_COMPRESS"),
@@ -174,8 +173,8 @@ def test_a_drop_in_filter_alone_goes_by_the_price(httpd):
 
 @pytest.fixture(scope="module")
 def d(httpd_shared):
-    """A server whose position the tests set. One child: each looks at what was learned of costs when
-    its ladder is a second old."""
+    """A server whose position the tests set. It has one child, because each child sees learned
+    costs only when its ladder is a second old."""
     driven = start_driven(httpd_shared, **aborts.ONE_CHILD)
     driven.server.write("page.html", PAGE)
     return driven
@@ -189,7 +188,8 @@ def test_the_ladder_rises_from_the_fastest_to_the_smallest(d):
         codings.add(coding)
         sizes.append(size)
         check.head_of(d.server.get("/page.html", ae=ALL), d.server.head("/page.html", ae=ALL))
-    # The table's order, on other bodies: a rung may be a little out of place, the ends may not.
+    # The order of the table, on other bodies: a setup may be slightly out of place, the ends may
+    # not.
     assert sizes[0] == max(sizes) and sizes[-1] <= min(sizes) * 1.02
     assert all(after <= before * 1.05 for before, after in zip(sizes, sizes[1:]))
     assert coding == "br"
@@ -198,8 +198,7 @@ def test_the_ladder_rises_from_the_fastest_to_the_smallest(d):
 
 
 def test_only_equals_share_a_ladder(d):
-    """Codings that weigh less are not chosen, at whatever position; the level is the
-    position's."""
+    """Codings of lower weight are never chosen; the level follows the position."""
     for position in (0, 3, TOP):
         d.walk_to(position)
         for ae in ("gzip", "gzip, zstd;q=0.9, br;q=0.9", "gzip;q=0.5, br;q=0.4, zstd;q=0.1"):
@@ -220,10 +219,11 @@ def test_where_nothing_moves_the_order_decides(httpd, config, coding):
 
 
 def serve(d, ae, until, path="/page.html"):
-    """Serves until a condition of the setups that all responses had, and of those measured; both.
+    """Serves until a condition of the setups of all responses, and of the measured ones, holds;
+    returns both.
 
-    Measured are those whose own cost has changed: what all setups share changes all classes of
-    lengths alike. One that took what was expected of it, to some thousandths, is not seen.
+    A setup counts as measured if its own cost has changed: changes common to all setups change all
+    classes of lengths alike. A setup that took exactly the expected time is missed.
     """
     found = []
 
@@ -247,14 +247,14 @@ def measured(d, least=0.002):
 
 
 def test_an_engine_that_becomes_slow_costs_more(priced, tmp_path):
-    """The time that is measured counts; what follows is proven by tests/sim/courses.c."""
+    """The measured time counts; tests/sim/courses.c proves the rest."""
     slow = ("zstd", 3) if env.HAS_ZSTD else ("br", 3)
     d = priced(f"ElasticControl off\nElasticLevel {slow[0]} {slow[1]}", "cpu",
                wrapper=faults.wrapper(faults.library(tmp_path, f"{slow[0]}-slow")),
                environ={"ENGINE_SLOW": "{root}/switch"})
 
     def ratio():
-        """To an engine that does the same work on the same machine."""
+        """The time relative to an engine that does the same work on the same machine."""
         return costs(d)[slow][0] / costs(d)["gzip", 9][0]
 
     def serve_both(until):
@@ -275,7 +275,7 @@ def test_setups_that_are_not_in_use_are_tried_within_the_bounds(priced):
 
 
 def test_codings_that_the_client_likes_equally_are_tried_and_those_of_less_weight_not(priced):
-    """A graceful restart keeps what is known, and a restart does not."""
+    """A graceful restart keeps the learned costs, a restart does not."""
     d = priced()
     d.load(20)
     ae = "gzip, br;q=0.9, zstd;q=0.5"

@@ -1,5 +1,5 @@
 """Conditional requests, ranges and HEAD through a proxy, beyond the table of test_conditionals.py:
-the backend has the tag of its own body only."""
+the backend only knows the tag of its own body."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from kit.proxied import EACH, EACH_WAY, config, start
 BODY = bodies.text(30000)
 DATE = "Fri, 14 Jul 2017 02:40:00 GMT"
 RANGE, PART = "bytes=100-9099", BODY[100:9100]
-MADE = "7530-55443b7e3c000"  # as httpd makes tags of files; "o" is nothing that it would make
+MADE = "7530-55443b7e3c000"  # like httpd's tags of files; "o" is not
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def server(httpd_shared, origin):
             "/whole": lambda e: e.respond(200, {"ETag": '"o"', "Accept-Ranges": "bytes"}, BODY),
             "/length": lambda e: e.respond(200, {}, BODY), "/no-length": no_length,
             "/chunked": lambda e: e.chunked(200, {}, [BODY]),
-            # In one write: a drop-in leaves alone what comes in one brigade.
+            # In one write: a drop-in filter ignores small bodies in a single brigade.
             "/small": raw({"Content-Type": "text/plain", "Content-Length": 5}, b"small")}.items():
         origin.route(path, handler)
     return start(httpd_shared, config(origin.url), tls=True, h2=True)
@@ -41,9 +41,9 @@ def server(httpd_shared, origin):
 @pytest.mark.parametrize("resource", ["x", "weak", "made", "made-weak", "vary", "pieces"])
 @EACH
 def test_the_tag_that_was_sent_gives_304(server, origin, way, coding, resource, protocol):
-    """The backend is asked about what looks as httpd's own tags; all are compared here, too, when it
-    has sent its own. Then all of a body is dropped, though it comes in many pieces after the
-    first of them has become a 304."""
+    """The backend is asked about tags that look like httpd's own. All are compared here again,
+    after it has sent its own. Then the whole body is dropped, although many of its pieces come
+    after the 304."""
     tag = server.get(way.path(resource), coding).headers["ETag"]
     for ask in (server.get, server.head):
         answer = ask(way.path(resource), coding, {"If-None-Match": tag}, protocol=protocol)
@@ -56,13 +56,13 @@ def test_the_tag_that_was_sent_gives_304(server, origin, way, coding, resource, 
 
 @EACH
 def test_a_range_or_another_method_beside_a_tag_that_was_sent(server, way, coding):
-    """RFC 9110 §13.2.2: If-None-Match comes before Range, and is for GET and HEAD."""
+    """RFC 9110 §13.2.2: If-None-Match precedes Range, and is for GET and HEAD."""
     for resource, text in (("x", "o"), ("made", MADE)):
         tag = way.tagged(text, coding)
         answer = server.get(way.path(resource), coding, {"If-None-Match": tag, "Range": RANGE})
         if way.errors or resource == "made":
             check.not_modified(answer, tag)
-        else:  # of mod_filter's filters, none sees a 206
+        else:  # mod_filter runs none of its filters for a 206
             check.plain(answer, PART, 206, varies=False)
     tag = {"If-None-Match": way.tagged("o", coding)}
     check.encoded(server.get(way.path("x"), coding, tag, "POST", b"x"), coding, BODY)
@@ -70,12 +70,12 @@ def test_a_range_or_another_method_beside_a_tag_that_was_sent(server, way, codin
 
 @EACH_WAY
 def test_a_field_stays_as_it_came_where_a_backend_may_not_take_more(server, origin, way):
-    """By default httpd takes a line of 8190 bytes, Tomcat and AJP so many of the whole header."""
+    """By default httpd accepts a line of 8190 bytes; Tomcat and AJP accept that for all fields."""
     coding = way.codings[0]
 
     def asked(count, **fields):
-        """Whether the origin gets more than so many tags, each of 40 bytes and more; they end in a
-        current one."""
+        """True if the origin gets more than `count` tags, each of at least 40 bytes; the last ones
+        are current."""
         sent = ", ".join(way.tagged(text, coding)
                          for text in (*(f"{i:030}" for i in range(count)), MADE))
         answer = server.get(way.path("made"), coding, {"If-None-Match": sent, **fields})
@@ -85,7 +85,7 @@ def test_a_field_stays_as_it_came_where_a_backend_may_not_take_more(server, orig
         return len(got) > len(sent)
 
     assert asked(60) and not asked(130)
-    # Others have used the room, or have shown that the backend takes more.
+    # Other fields use the room, or show that the backend accepts more.
     cookie = "c=" + "x" * 5000
     assert not asked(60, Cookie=cookie)
     assert asked(60, Cookie=cookie, Field="y" * 5000)
@@ -93,17 +93,17 @@ def test_a_field_stays_as_it_came_where_a_backend_may_not_take_more(server, orig
 
 @EACH
 def test_if_range_with_a_date_gets_the_whole(server, origin, way, coding):
-    """The date does not say of which representation the client has a part."""
+    """The date does not identify the representation of the client's part."""
     by_date = {"Range": RANGE, "If-Range": DATE}
     for method, body in (("GET", b""), ("POST", b"x")):
         answer = server.get(way.path("dated"), coding, by_date, method, body)
         check.encoded(answer, coding, BODY)
         assert "range" not in origin.seen[-1].headers
-    # A client that takes nothing else can only have a part of the identity.
+    # A client that accepts no coding can only have a part of the identity.
     check.whole(server.get(way.path("dated"), None, by_date), None, PART, 206)
     part = server.get(way.path("x"), coding, {"Range": RANGE})
     check.plain(part, PART, 206, varies=not way.stock)
-    # Of a backend without ranges, httpd may cut the part.
+    # If the backend has no ranges, httpd may cut the part.
     whole = server.get(way.path("whole"), coding, {"Range": RANGE})
     assert (whole.status, whole.body) in ((200, BODY), (206, PART))
     assert (whole.coding, whole.headers["ETag"]) == (None, '"o"') and whole.varies
@@ -121,7 +121,7 @@ def test_head_has_gets_header(server, way, coding, resource, protocol):
 
 @EACH_WAY
 def test_the_connection_stays_in_step(server, way):
-    """Behind each 304 and each HEAD comes the next response's beginning."""
+    """After each 304 and each HEAD, the next response begins correctly."""
     with server.connect() as connection:
         for coding in (*way.codings, *way.codings):
             tag = way.tagged("o", coding)

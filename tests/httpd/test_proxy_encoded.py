@@ -1,4 +1,4 @@
-"""What a backend says of its body: codings that it applied, fields that speak of bytes, Vary."""
+"""Backends' fields about their bodies: codings that they applied, fields about bytes, Vary."""
 
 import gzip
 
@@ -15,7 +15,7 @@ TAG = ("ETag", '"o"')
 GZ = gzip.compress(BODY, mtime=0)
 BR = brotli.compress(BODY, quality=1)
 GZ_BR = brotli.compress(GZ, quality=1)
-# Frames that nobody has to read.
+# Frames that are never decoded.
 ZSTD = b"\x28\xb5\x2f\xfd" + bodies.noise(9000)
 NOISE_GZ = gzip.compress(bodies.noise(3 << 20), mtime=0)
 RANGE = ("Content-Range", f"bytes 0-8999/{len(BODY)}")
@@ -24,7 +24,7 @@ IMAGE = ("Content-Type", "image/png")
 
 
 def _page(*fields, body=BODY, status="200 OK"):
-    """For Origin.route: a page with these fields, in their order."""
+    """For Origin.route: a page with these fields, in this order."""
     typed = any(name == "Content-Type" for name, _ in fields)
     return raw([("Content-Length", len(body)), *(() if typed else HTML.items()), *fields], body,
                status)
@@ -48,7 +48,7 @@ def server(httpd_shared, origin):
 
 
 def _passes(server, origin, path, protocol, fields, body, reason):
-    """It goes out as it came, and nothing was negotiated."""
+    """The response is unchanged, and was not negotiated."""
     origin.route("/kept", _page(TAG, ("Accept-Ranges", "bytes"), *fields, body=body))
     for ae in ("gzip", "br", "gzip, br, zstd", None):
         answer = server.get(path, ae=ae, protocol=protocol)
@@ -91,7 +91,7 @@ def test_parts_pass(server, origin, way, coding, status, field, body):
     assert server.reason(answer) == ("range" if way.errors or answer.status == 200 else None)
 
 
-# (fields, names in Vary, the tag's text and whether it is weak)
+# (fields, names in Vary, the tag's text, whether it is weak)
 PAGES = [
     ([], ["accept-encoding"], None, False),
     ([TAG], ["accept-encoding"], "o", False),
@@ -109,7 +109,7 @@ PAGES = [
 @pytest.mark.parametrize("fields,names,tag,is_weak", PAGES)
 @EACH
 def test_vary_has_every_name_once(server, origin, way, coding, fields, names, tag, is_weak):
-    """Tags get a suffix, weak ones stay weak, and a Content-Encoding that is none is replaced."""
+    """Tags get a suffix, weak ones stay weak, and an invalid Content-Encoding is replaced."""
     origin.route("/page", _page(*fields))
     answer, plain = server.get(way.path("page"), ae=coding), server.get(way.path("page"))
     check.whole(answer, coding, BODY)
@@ -123,7 +123,8 @@ def test_vary_has_every_name_once(server, origin, way, coding, fields, names, ta
 
 @EACH
 def test_a_backend_that_negotiates_itself(server, origin, way, coding):
-    """gzip comes from the backend; what it sends as it is, we encode where the client takes it."""
+    """gzip comes from the backend; its plain responses are encoded here if the client accepts
+    it."""
     def answer(exchange):
         packs = "gzip" in exchange.headers.get("accept-encoding", "")
         coded = {"Content-Encoding": "gzip", "ETag": '"o-packed"'} if packs else {"ETag": '"o"'}
@@ -148,7 +149,7 @@ def test_responses_without_content_get_none(server, origin, way, coding, status,
         answer = connection.request(way.path("none"), ae=coding)
         check.empty(answer, int(status[:3]))
         assert answer.headers["ETag"] == '"o"'
-        # The next answer begins where it ended.
+        # The next answer begins correctly.
         check.encoded(connection.request(way.path("page"), ae=coding), coding, BODY)
 
 
@@ -178,7 +179,7 @@ def test_other_types_pass_where_types_are_listed(server, origin, way, coding):
 @EACH
 def test_a_body_that_is_encoded_and_not_labelled_is_not_encoded_again(server, origin, way, coding,
                                                                       body):
-    """Except by the drop-in filters, which do as the stock modules do."""
+    """Drop-in filters do encode it, like the stock modules."""
     origin.route("/unlabelled", _page(TAG, body=body))
     answer = server.get(way.path("unlabelled"), ae=coding)
     if way.stock:
@@ -187,5 +188,5 @@ def test_a_body_that_is_encoded_and_not_labelled_is_not_encoded_again(server, or
     assert answer.status == 200 and answer.coding is None and answer.raw == body
     assert answer.headers["ETag"] == '"o"' and answer.headers["Content-Length"] == str(len(body))
     assert server.reason(answer) == "encoded"
-    # An origin sends HEAD no body to look at.
+    # An origin's answer to HEAD has no body to inspect.
     assert server.head(way.path("unlabelled"), ae=coding).status == 200

@@ -1,4 +1,4 @@
-"""Backends that fail, and the pages that httpd answers with then."""
+"""Failing backends, and httpd's pages for them."""
 
 import gzip
 
@@ -12,18 +12,18 @@ from kit.proxied import EACH, WAYS, config, locations, start
 
 BODY = bodies.html(30000)
 PAGE = bodies.html(5000)
-# So much that some of it is out before the end: otherwise the answer would be a 502. Its beginning
-# compresses, so that it is encoded, and what follows no coding holds back for long.
+# Long enough that some of it is sent before the end; otherwise the answer would be a 502. The
+# beginning compresses, so it is encoded; the rest passes through every coding without delay.
 LARGE = bodies.text(16 << 10) + bodies.noise(2 << 20)
 HTML = {"Content-Type": "text/html"}
-# Fields of a body that another one takes the place of.
+# Fields of a body that another one replaces.
 FIELDS = {"ETag": '"failed"', "Content-Encoding": "gzip", "Vary": "Cookie",
           "Cache-Control": "no-transform", "Accept-Ranges": "bytes"}
 
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    closed = free_port()  # and nobody will listen there
+    closed = free_port()  # nobody will listen there
     override = "ProxyErrorOverride On"
     server = start(
         httpd_shared,
@@ -47,7 +47,7 @@ def server(httpd_shared, origin):
 
 
 def _broken(answer):
-    """Its end cannot be taken for the body's."""
+    """The response cannot look complete."""
     if answer.complete:
         with pytest.raises(decode.DecodeError):
             answer.body  # noqa: B018
@@ -57,7 +57,7 @@ def _broken(answer):
 
 
 def _reset(exchange):
-    # What is on its way then would be lost with the connection.
+    # Data that is still in flight would be lost with the connection.
     breaks_off(LARGE, HTML, pause=0.3)(exchange)
     exchange.reset()
 
@@ -84,21 +84,21 @@ def _breaks(server, origin, path, coding, handler, protocol):
 @pytest.mark.parametrize("how", BREAKS)
 @EACH
 def test_a_body_that_breaks_off_never_looks_whole(server, origin, way, coding, how, protocol):
-    """And counts as an error."""
+    """It counts as an error."""
     _breaks(server, origin, way.path("broken"), coding, BREAKS[how], protocol)
     check.encoded(server.get(way.path("page"), ae=coding, protocol=protocol), coding, PAGE)
 
 
 @EACH
 def test_a_body_whose_rest_comes_too_late_never_looks_whole(server, origin, way, coding):
-    """Later than the worker's timeout."""
+    """The rest comes after the worker's timeout."""
     _breaks(server, origin, f"/hasty-{way.name}/broken", coding,
             breaks_off(LARGE, HTML, len(LARGE) + 1000, pause=2), "http/1.1")
 
 
 @EACH
 def test_a_body_that_breaks_off_early(server, origin, way, coding):
-    """So little that the header may not be out: a 502, or an end that can be seen."""
+    """So little that the header may not be sent: a 502, or a visible end."""
     for size in (0, 10, 500, 3000, 60000):
         origin.route("/early", breaks_off(bodies.text(size), {**HTML, "ETag": '"o"'}, size + 5000))
         answer = server.get(way.path("early"), ae=coding)
@@ -118,23 +118,23 @@ def test_a_backend_that_does_not_speak_http(server, origin, way, coding):
     origin.route("/strange", strange)
     answer = server.get(way.path("strange"), ae=coding)
     assert answer.complete and answer.coding in (None, coding)
-    assert answer.status in (200, 502)  # of a body without header, HTTP/0.9, httpd says 200
-    assert answer.body  # which decodes
+    assert answer.status in (200, 502)  # for a body without header (HTTP/0.9), httpd says 200
+    assert answer.body  # it can be decoded
 
 
 # --- pages
 
-# (prefix, the backend's status, its fields, what comes of BODY, or words of httpd's own text)
+# (prefix, the backend's status, its fields, the body or words of httpd's own text)
 PAGES = [
     *(("", status, {}, BODY) for status in (400, 404, 500, 502, 503)),
-    ("some-", 503, {}, BODY),  # which is not overridden
+    ("some-", 503, {}, BODY),  # not overridden
     *(("paged-", 500, fields, PAGE) for fields in ({}, FIELDS)),
     ("some-", 500, FIELDS, PAGE),
     ("paged-", 404, FIELDS, PAGE),  # from another backend
     ("closed-paged-", 503, {}, PAGE),
     ("closed-", 503, {}, "Service Unavailable"),
     ("paged-", 403, FIELDS, "no entry"),
-    ("paged-", 503, FIELDS, "Service Unavailable"),  # the page is not there
+    ("paged-", 503, FIELDS, "Service Unavailable"),  # the page is missing
     ("canned-", 500, FIELDS, "internal error"),
 ]
 

@@ -1,4 +1,4 @@
-"""Bodies that mod_proxy brings by HTTP/1 and HTTP/2, in every form that a backend may give them."""
+"""Bodies through mod_proxy by HTTP/1 and HTTP/2, in every form that a backend may use."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -27,14 +27,14 @@ def _in_1_0(fields, close=True):
 
 
 def _late(exchange):
-    """The header well before the body."""
+    """The header comes well before the body."""
     exchange.head(200, SIZED)
     time.sleep(0.2)
     exchange.send(BODY)
 
 
 def _chunked(pieces):
-    """Header and body in one write, so that mod_proxy waits for nothing and flushes nothing."""
+    """Header and body in one write, so that mod_proxy neither waits nor flushes."""
     return raw({**TEXT, "Transfer-Encoding": "chunked"}, framed(pieces))
 
 
@@ -50,10 +50,10 @@ SHAPES = {
     "slow-until-close": lambda e: e.until_close(200, {}, bodies.pieces(BODY, (9000,))),
     "late": _late,
     "late-chunked": lambda e: e.chunked(200, {}, [0.2, BODY]),
-    # Each piece is a brigade of its own, and nothing announces how many there are.
+    # Each piece is a brigade, and their number is not announced.
     "held": _chunked([BODY[:700], BODY[700:1000], BODY[1000:]]),
 }
-# {shape: (handler, body)} of what fits a segment.
+# {shape: (handler, body)} for bodies that fit a segment.
 SMALL_SHAPES = {
     "small": (raw({**TEXT, "Content-Length": len(SMALL)}, SMALL), SMALL),
     "small-later": (lambda e: e.respond(200, {}, SMALL), SMALL),
@@ -62,11 +62,11 @@ SMALL_SHAPES = {
     "empty": (lambda e: e.respond(200, {}, b""), b""),
     "empty-chunked": (_chunked([]), b""),
 }
-# {prefix: (a name of 127.0.0.1 that makes a worker of its own, its parameters)}
+# {prefix: (a name of 127.0.0.1 that makes a separate worker, its parameters)}
 WORKERS = {"": ("127.0.0.1", ""), "flush-": ("127.1", "flushpackets=on"),
            "auto-": ("127.0.1", "flushpackets=auto flushwait=20"),
            "single-": ("0x7f.0.0.1", "disablereuse=on")}
-# Nobody listens on the port of the first member.
+# Nothing listens on the port of the first member.
 BALANCER = """
 <Proxy balancer://pool>
     BalancerMember http://127.0.0.1:1 retry=0
@@ -137,7 +137,7 @@ def test_what_fits_a_segment_is_not_encoded_and_has_a_length(server, way, coding
 
 @EACH
 def test_a_body_that_is_flushed_before_its_size_is_known_is_encoded(server, way, coding):
-    """mod_proxy flushes the header when the body is not there yet."""
+    """mod_proxy flushes the header before the body has come."""
     check.encoded(server.get(way.path("late-small"), ae=coding), coding, SMALL)
 
 
@@ -149,7 +149,7 @@ def test_pieces_that_were_held_come_first(server, way, coding):
 @pytest.mark.smoke
 @EACH_WAY
 def test_connections_to_the_backend_are_used_again(server, origin, way):
-    """An encoded body leaves nothing behind: the next answer begins where the last one ended."""
+    """After an encoded body, the next answer begins correctly."""
     seen = len(origin.seen)
     with server.connect() as connection:
         for shape in ("length", "chunked", "odd-chunks", *SMALL_SHAPES, "length"):
@@ -161,9 +161,9 @@ def test_connections_to_the_backend_are_used_again(server, origin, way):
     assert len(connections) < (len(origin.seen) - seen) / 2
 
 
-# --- what is flushed
+# --- flushing
 
-# {name: (how the body ends, its parts)}; of events each is far below a segment, and the header
+# {name: (the framing of the body, its parts)}. Each event is far below a segment, and the header
 # comes before the first part.
 STREAMS = {
     **{form: (form, [BODY[:-3] + b"<%d>" % n for n in range(3)])
@@ -207,7 +207,7 @@ def test_a_part_is_decodable_before_the_next_is_made(server, origin, way, coding
 
 PARTS = [b"part %d\n" % n * 100 for n in range(3)]
 
-# Waits for the file `go-N` behind part N, and answers the condition itself.
+# Waits for the file `go-N` after part N, and answers conditions itself.
 BACKEND = f"""\
 if '"x"' in os.environ.get('HTTP_IF_NONE_MATCH', ''):
     head('Status: 304 Not Modified', 'ETag: "x"')
@@ -253,7 +253,7 @@ def pair(httpd_shared):
                  h2=True), backend
 
 
-# mod_http2 does not run under prefork: these ask by HTTP/2 too.
+# mod_http2 does not run under prefork; these tests use HTTP/2 clients, too.
 @pytest.mark.protocols("h2c")
 @EACH
 def test_an_httpd_as_the_backend(pair, way, coding, protocol):

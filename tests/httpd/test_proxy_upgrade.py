@@ -1,5 +1,5 @@
-"""Connections that change their protocol, to WebSocket or any other: we touch no byte of them.
-No module of httpd reads frames, so that bytes are what passes."""
+"""Connections that switch to WebSocket or another protocol: their bytes stay unchanged. No module
+of httpd parses frames, so plain bytes suffice."""
 
 import pytest
 
@@ -7,11 +7,11 @@ from kit import Response, bodies
 from kit.process import Listener
 from kit.proxied import EACH, RECORDS, config, start
 
-FIRST = bodies.text(40000)  # said before anything was asked
+FIRST = bodies.text(40000)  # sent before any request
 
 
 def _switch(sock):
-    """Switches to what it is asked for, and says back what it gets."""
+    """Switches to the requested protocol, and echoes."""
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         head += sock.recv(65536)
@@ -45,7 +45,7 @@ def server(httpd_shared, port, origin):
 
 @pytest.fixture(scope="module")
 def tunnel(httpd_shared, port):
-    """mod_proxy_wstunnel without mod_proxy_http to turn to."""
+    """mod_proxy_wstunnel alone, without mod_proxy_http."""
     return httpd_shared(config(f"ws://127.0.0.1:{port}", prefix="tunnel-"),
                         modules=["filter", "proxy", "proxy_wstunnel"], records=RECORDS)
 
@@ -64,7 +64,7 @@ def test_bytes_pass_both_ways(request, way, coding, prefix, upgrade):
                 data += more
             return data
 
-        # Browsers ask for compression within WebSocket, which is none of ours either.
+        # Browsers offer compression inside WebSocket, which is not this module's.
         id = connection.send_request(f"/{prefix}{way.name}/chat", ae=coding, headers={
             "Connection": "Upgrade", "Upgrade": upgrade, "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
@@ -86,7 +86,7 @@ def test_bytes_pass_both_ways(request, way, coding, prefix, upgrade):
     ("none-", 200), ("http-refused-", 403), ("ws-refused-", 403)])
 @EACH
 def test_a_refusal_is_an_ordinary_response(server, origin, way, coding, prefix, status):
-    """So is the answer where no upgrade is configured."""
+    """An answer without a configured upgrade is ordinary as well."""
     origin.route("/x", lambda e: e.respond(status, {}, FIRST))
     answer = server.get(f"/{prefix}{way.name}/x", ae=coding, headers={
         "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",

@@ -1,5 +1,5 @@
-"""What was decided: for each reason not to compress its note, its counter and what ElasticExplain
-says; the notes of compressed responses; and `why`, which reads the field of ElasticExplain."""
+"""Decisions: for each reason not to compress its note, its counter and its text in ElasticExplain;
+the notes of compressed responses; and `why`, which reads ElasticExplain's field."""
 
 import gzip
 import re
@@ -15,7 +15,7 @@ from kit.origin import raw
 
 ROOT = Path(__file__).parents[2]
 TEXT = bodies.text(20000)
-LARGE = bodies.text(1200000)  # more than is ever collected before it is encoded
+LARGE = bodies.text(1200000)  # larger than any body that is gathered
 OLD = 1_500_000_000
 SECRET = {"X-Explain": "secret"}
 
@@ -75,7 +75,7 @@ def site(httpd_shared):
 
 
 def parsed(answer):
-    """{parameter: value} of Elastic-Explain; the response is not to be stored."""
+    """{parameter: value} of Elastic-Explain; the response must not be stored."""
     [value] = answer.headers.all("Elastic-Explain")
     assert answer.has_token("Cache-Control", "no-store"), answer
     first = re.match(rf"reason=({TOKEN})", value)
@@ -160,7 +160,7 @@ def test_off_where_nothing_is_configured(httpd):
     *([("zstd", {"zstd"}, range(1, 10))] if env.HAS_ZSTD else [])])
 @pytest.mark.parametrize("path,body", [("/plain/a.txt", TEXT), ("/large.cgi", LARGE)])
 def test_the_notes_of_a_compressed_response(site, path, body, coding, engines, levels):
-    """ElasticExplain has them, too: of a stream what is known when its header goes."""
+    """ElasticExplain has them, too; for a stream, those that are known with its header."""
     answer, grown = counted(site, lambda: site.get(path, ae=coding, headers=SECRET))
     check.whole(answer, coding, body)
     notes, found = site.notes(answer), parsed(answer)
@@ -184,9 +184,8 @@ def test_the_notes_of_a_compressed_response(site, path, body, coding, engines, l
 
 
 def test_a_load_in_rounds_is_sampled_as_a_whole(httpd):
-    """Rounds of sixteen requests, as many as one sample stands for, of which one is for a page. Of
-    one response in sixteen its CPU time is taken; the others have the time that passed, with a
-    mark."""
+    """Rounds of sixteen requests, as many as one sample stands for, with one for a page. One
+    response in sixteen has its CPU time measured; the others have elapsed time with a mark."""
     server = httpd("Elastic On\nMaxKeepAliveRequests 0\n",
                    files={"page.txt": TEXT, "data.txt": TEXT[:9000]})
     exact = []
@@ -246,7 +245,7 @@ def redirecting(httpd_shared):
     ("/off/a.txt", "PUT", None), ("/on/a.png", "PUT", None), ("/inflated/a.txt.gz", "GET", None),
     ("/precompressed/a.txt", "PUT", None), ("/precompressed/a.txt", "GET", "off")])
 def test_a_redirected_response_counts_once(redirecting, path, method, reason):
-    """By what became of the response that went out."""
+    """The final response's outcome counts."""
     answer, grown = counted(redirecting, lambda: redirecting.get(path, ae="gzip", method=method))
     assert grown == {reason or "compressed": 1} and redirecting.reason(answer) == reason
 
@@ -282,7 +281,7 @@ def test_a_precompressed_file_and_a_cached_encoding(site):
     check.whole(answer, "gzip", TEXT)
     assert found["reason"] == "cache" and found["coding"] == "gzip"
     assert re.fullmatch(r"\w+ 6", found["setup"]) and int(found["out"]) == len(answer.raw)
-    # What is found with HEAD was not planned.
+    # With HEAD, a hit was not planned.
     answer, found = explained(site, "/kept/page.asis", method="HEAD")
     assert answer.coding == found["coding"] == "gzip" and found["reason"] == "head"
 
@@ -295,7 +294,7 @@ def test_an_error_document_and_what_no_filter_saw(site):
 
 
 def test_what_mod_cache_stores_has_none(site):
-    """The explained response is stored, and its hits for others say nothing."""
+    """The explained response is stored; its hits for others have no field."""
     with site.connect() as client:
         first, hit, again = [client.request("/stored/a.txt", ae="gzip", headers=headers)
                              for headers in (SECRET, {}, SECRET)]
@@ -312,7 +311,7 @@ def test_what_mod_cache_stores_has_none(site):
 
 @pytest.fixture(scope="module")
 def labels(httpd_shared, origin):
-    """Bodies of an origin, and what their headers say of them."""
+    """An origin's bodies, and the labels in their headers."""
     zipped = gzip.compress(TEXT)
     for name, fields, body in (
             ("plain", {}, TEXT), ("gzip", {"Content-Encoding": "gzip"}, zipped),
@@ -329,7 +328,7 @@ def labels(httpd_shared, origin):
 
 def test_a_type_from_elsewhere_is_a_string(labels):
     assert parsed(labels.get("/odd", ae="gzip"))["type"] == 'text/plain; a=\\"b\\\\c\\"; ??'
-    # The price is there after the first sample.
+    # The price is known after the first sample.
     labels.wait_for(lambda: float(parsed(labels.get("/odd", ae="gzip")).get("price", 0)) > 0, 60,
                     "a price")
 

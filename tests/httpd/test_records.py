@@ -1,5 +1,5 @@
-"""The three module records of mod_elastic.so and the stock modules, in every combination and in
-every order of LoadModule."""
+"""The three module records of mod_elastic.so and the stock modules, in every combination and every
+order of LoadModule."""
 
 import itertools
 
@@ -9,14 +9,14 @@ from kit import CGID_RELOADED, at, bodies, env
 
 BODY = bodies.html(30000)
 
-# A record and the shared object that it is loaded from: ours, or the stock module's.
+# The source of a record: this module or the stock module.
 OURS, STOCK = "ours", "stock"
 FILES = {"elastic": "mod_elastic.c", "deflate": "mod_deflate.c", "brotli": "mod_brotli.c"}
 FILTERS = {"deflate": "DEFLATE", "brotli": "BROTLI_COMPRESS"}
 
 
 def combinations():
-    """Each choice of (record, whose) in which at least one is ours."""
+    """Each choice of (record, source) in which at least one is ours."""
     for elastic, deflate, brotli in itertools.product((None, OURS), (None, OURS, STOCK),
                                                       (None, OURS, STOCK)):
         chosen = (("elastic", elastic), ("deflate", deflate), ("brotli", brotli))
@@ -39,8 +39,8 @@ def load(record, whose):
 
 
 def site(order):
-    """Every filter that `order` has, where it can be asked for, with settings that show whether
-    their owner reads them: DEFLATE leaves the tag, BROTLI_COMPRESS removes it."""
+    """A place for each filter in `order`, with settings that show if their owner reads them:
+    DEFLATE leaves the tag, BROTLI_COMPRESS removes it."""
     config = "".join(load(*entry) for entry in order)
     for record, file in FILES.items():
         for test in (file, f"{record}_module"):
@@ -55,7 +55,7 @@ def site(order):
         config += at("chain", "SetOutputFilter " + ";".join(filters))
         config += at("types", *(f"AddOutputFilterByType {name} text/html" for name in filters))
     if "elastic" in records:
-        # The server's order decides between codings; with the controller at work, costs do.
+        # The server's order decides between codings; with the controller on, costs would.
         config += "ElasticControl off\n" + at("elastic", "Elastic On") + at("off", "Elastic Off")
         if filters:
             config += at("beside", "Elastic On", "SetOutputFilter " + ";".join(filters))
@@ -70,7 +70,7 @@ def server_with(httpd, order, allow_log=(), **kw):
 
 
 def ask(server, place, ae, coding):
-    """The page comes in `coding`, whole, encoded once; the response."""
+    """Returns the page, which must come whole in `coding`, encoded once."""
     answer = server.get(f"{place}/a.html", ae=ae)
     assert (answer.status, answer.coding) == (200, coding), (place, ae, answer)
     assert answer.body == BODY, (place, ae)
@@ -107,8 +107,7 @@ def check_if_module(server, order):
 
 
 def check_owners(server, order, since=0):
-    """The log's lines behind the first `since` name who owns a filter, and no owner where there is
-    none."""
+    """The log's lines after the first `since` name each filter's owner, if it has one."""
     records = dict(order)
     for record, name in FILTERS.items():
         found = [line.rpartition(" is registered by ")[2] for line in server.log.lines()[since:]
@@ -120,8 +119,8 @@ def check_owners(server, order, since=0):
 @pytest.mark.slow
 @pytest.mark.parametrize("stays", [False, True], ids=["unloaded", "stays loaded"])
 def test_from_each_combination_to_the_next(httpd, stays):
-    """In every order. Nothing of a combination is left when a reload brings another, even where
-    something keeps the shared object loaded that httpd would load anew."""
+    """In every order. After a reload nothing of the previous combination is left, even if the
+    shared object stays loaded and httpd would load it again."""
     server = server_with(httpd, [("elastic", OURS)],
                          environ={"LD_PRELOAD": f"{env.PRELOAD} {env.MODULE}"} if stays else None)
     for number, order in enumerate(orders()):
@@ -149,8 +148,8 @@ def test_from_each_combination_to_the_next(httpd, stays):
       for others in ([], [("elastic", OURS)]))],
     ids=lambda part: name_of(part) if isinstance(part, list) else name_of([part]))
 def test_a_record_of_both(httpd, order, first, second):
-    """A record that is loaded twice: the first one named is the one that is in force; httpd warns,
-    as of any module."""
+    """If a record is loaded twice, the first one named is in force; httpd warns, as for any
+    module."""
     server = server_with(httpd, order, start=False, allow_log=["AH01574"])
     server.configure(site(order).replace(load(*first), load(*first) + load(*second)))
     ok, said = server.configtest()
@@ -164,7 +163,7 @@ def test_a_record_of_both(httpd, order, first, second):
 
 
 def test_stock_settings_are_inherited_beside_an_unused_record(httpd):
-    """Stock modules keep reading their own settings, those of virtual hosts too."""
+    """Stock modules keep reading their own settings, also in virtual hosts."""
     order = [("elastic", OURS), ("deflate", STOCK), ("brotli", STOCK)]
     server = server_with(httpd, order, start=False)
     server.configure(site(order) + "<VirtualHost 127.0.0.1:{port}>\nServerName other\n"

@@ -10,12 +10,12 @@ from kit.process import anonymous_kb, descriptors, mapped_kb
 from kit.wrk import CONNECTIONS, Wrk
 
 BODY = bodies.text(30000)
-# On a busy machine mpm_event closes, now and then, a connection at a reload before it has answered:
-# stock httpd with mod_deflate lost 2 requests over 541 reloads; under worker nobody lost any.
+# On a busy machine mpm_event sometimes closes a connection at a reload before answering: stock
+# httpd with mod_deflate lost 2 requests in 541 reloads; with worker none were lost.
 EVENTS_RACE = 3 if env.MPM == "event" else 0
 CODINGS = ["gzip", "br"]
 RELOADS = 20
-# A page for each of 20 reloads: the parent of a stock httpd grows by none at all.
+# A page for each of 20 reloads; the parent of a stock httpd does not grow.
 SLACK_KB = 80
 
 CONFIGS = [
@@ -40,7 +40,8 @@ def assert_in_force(server, index):
 
 
 def reload_under_load(server, tmp_path, codings, keep):
-    """RELOADS graceful restarts under wrk, each when the clients have been served; what wrk saw."""
+    """RELOADS graceful restarts under wrk, each after the clients have been served; returns wrk's
+    result."""
     with Load(server, "/a.txt", BODY, codings, clients=1) as load:
         wrk = Wrk(tmp_path, f"http://127.0.0.1:{server.port}/a.txt", 3600, codings[0], keep)
         try:
@@ -59,7 +60,8 @@ def reload_under_load(server, tmp_path, codings, keep):
 
 @pytest.mark.slow
 def test_20_reloads_under_load_cost_no_more_than_without_the_module(httpd, tmp_path):
-    """A connection for each request: but for mpm_event's race no socket error has an excuse."""
+    """Each request has its own connection: apart from mpm_event's race, no socket error is
+    allowed."""
     files = {"a.txt": BODY}
     stock = httpd("SetOutputFilter DEFLATE", elastic=False, modules=["deflate"], files=files)
     base = reload_under_load(stock, tmp_path, ["gzip"], False)
@@ -73,7 +75,7 @@ def test_20_reloads_under_load_cost_no_more_than_without_the_module(httpd, tmp_p
 
 @pytest.mark.slow
 def test_20_reloads_under_load_on_kept_connections(httpd, tmp_path):
-    """httpd closes idle connections at a reload, each of them once; nothing else may go wrong."""
+    """httpd closes each idle connection once at a reload; nothing else may fail."""
     server = httpd(config_text(0), files={"a.txt": BODY})
     result = reload_under_load(server, tmp_path, CODINGS, True)
     assert result["read"] <= CONNECTIONS * RELOADS
@@ -82,7 +84,7 @@ def test_20_reloads_under_load_on_kept_connections(httpd, tmp_path):
 
 @pytest.mark.slow
 def test_many_reloads_leave_nothing_behind_in_the_parent(httpd):
-    """Enough of them that a few KB lost at each could not hide in what malloc does anyway."""
+    """So many that a few lost KB at each would exceed malloc's own variations."""
     server = httpd(config_text(0), files={"a.txt": BODY}, allow_log=[CGID_RELOADED])
     readings = []
     for index in range(100):
@@ -93,26 +95,27 @@ def test_many_reloads_leave_nothing_behind_in_the_parent(httpd):
             readings.append((descriptors(pid), anonymous_kb(pid), mapped_kb(pid)))
     grown = [last - first for first, last in zip(*readings)]
     assert grown[0] <= 0
-    assert env.PRELOAD or max(grown) <= SLACK_KB, grown  # a sanitizer keeps what was freed
+    assert env.PRELOAD or max(grown) <= SLACK_KB, grown  # a sanitizer keeps freed memory
     assert_in_force(server, 99)
 
 
 def test_a_reload_that_adds_or_removes_the_module(httpd):
-    """An operator comments LoadModule out, and takes it in again."""
+    """An operator comments LoadModule out, and restores it."""
     server = httpd("Elastic On", files={"a.txt": BODY})
     for elastic, config, coding in ((True, "Elastic On", "gzip"), (False, "", None),
                                     (True, "Elastic On", "gzip")):
         server.elastic = elastic
         server.configure(config)
         server.graceful()
-        # A child of before may take one more connection.
+        # An old child may take one more connection.
         server.wait_for(lambda: server.get("/a.txt", ae="gzip").coding == coding, 10, str(coding))
         assert server.get("/a.txt", ae="gzip").body == BODY
     assert int(server.status()["ElasticCompressed"]) >= 1
 
 
 def test_a_reload_with_a_broken_configuration_changes_nothing(httpd):
-    """httpd checks first (apachectl does): the running server keeps its values."""
+    """httpd checks the configuration first (apachectl does): the running server keeps its
+    values."""
     server = httpd(config_text(0), files={"a.txt": BODY})
     server.configure("Elastic On\nElasticLevel gzip 99")
     ok, said = server.configtest()

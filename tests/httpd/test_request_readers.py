@@ -1,6 +1,5 @@
-"""What the readers of requests that operators have get of a body that comes encoded and is decoded
-here: real modules and programs, each beside the stock module's filter. The manual's table says the
-same (inflate.md)."""
+"""Encoded request bodies that are decoded here, as real modules and programs read them, each beside
+the stock module's filter. The manual has the same table (inflate.md)."""
 
 import hashlib
 import os
@@ -43,7 +42,7 @@ sub handler {
 }
 </Perl>
 """
-# As a program of CGI, which wants to know that httpd has started it.
+# Runs as a CGI program, which needs to know that httpd has started it.
 PHP_CGI = "#!/bin/sh\nexport REDIRECT_STATUS=200 SCRIPT_FILENAME={docs}/page.php\nexec php-cgi -n\n"
 
 
@@ -58,7 +57,7 @@ def _exactly(sock, size):
 
 
 def _uwsgi(sock):
-    """Reads as many bytes as it was told."""
+    """Reads as many bytes as announced."""
     size = struct.unpack("<xHx", _exactly(sock, 4))[0]
     data, found, at = _exactly(sock, size), [], 0
     while at < size:
@@ -74,15 +73,15 @@ def _uwsgi(sock):
 
 
 class Ajp:
-    """One request of AJP 1.3, answered as Tomcat would."""
+    """One request of AJP 1.3, answered like Tomcat."""
 
     def __init__(self, sock):
         self.sock = sock
         data = self.packet()
-        self.data, self.at = data, 2  # behind the type and the method
-        for _ in range(5):  # protocol, URI, address, host, name of the server
+        self.data, self.at = data, 2  # after the type and the method
+        for _ in range(5):  # protocol, URI, address, host, server name
             self.text()
-        self.at += 3  # its port, TLS
+        self.at += 3  # port, TLS
         fields = dict(self.field() for _ in range(self.number()))
         length = fields.get("content-length") or fields.get(0xA008)
         body = self.body(None if length is None else int(length))
@@ -115,7 +114,7 @@ class Ajp:
         return (number if number >= 0xA000 else self.text().lower()), self.text()
 
     def body(self, length):
-        """The first piece of a body with a length comes unasked."""
+        """The first piece of a body with a length comes without a request for it."""
         body = b""
         while length is None or len(body) < length:
             if body or length is None:
@@ -130,8 +129,8 @@ class Ajp:
 class Reader(NamedTuple):
     path: str
     decoded: bool = True
-    chunks: object = "all"  # what it gets of a body that came in chunks
-    stock: object = "all"  # what it gets by the stock filter
+    chunks: object = "all"  # its part of a body that came in chunks
+    stock: object = "all"  # its part with the stock filter
 
     # "all" of the body, "none" of it, or the answer's status. None: as many bytes as were sent, or
     # nothing, or the answer breaks off.
@@ -150,7 +149,7 @@ READERS = {
     "mod_proxy_ajp": Reader("ajp/x", stock=None),
 }
 MODULES = ["proxy", "proxy_http", "proxy_fcgi", "proxy_uwsgi", "proxy_ajp", "fcgid", "wsgi", "perl"]
-# Not installed: it cannot be where its relative mod_ruwsgi is.
+# Not installed, because mod_ruwsgi excludes it.
 MOD_UWSGI = env.DEBIAN / "usr/lib/apache2/modules/mod_uwsgi.so"
 
 
@@ -203,7 +202,7 @@ def stock(httpd_shared, origin):
                              elastic=False, more=["deflate"]))
 
 
-# mod_uwsgi is Debian's, and there where its packages are unpacked.
+# mod_uwsgi is Debian's, and available if its packages are unpacked.
 EACH = pytest.mark.parametrize("name", [
     pytest.param(name, marks=[pytest.mark.debian, pytest.mark.package("libapache2-mod-uwsgi")]
                  if name == "mod_uwsgi" else []) for name in READERS
@@ -235,7 +234,7 @@ def test_a_reader_gets_all_of_a_body_and_its_length(server, way, name):
 
 @EACH
 def test_a_body_in_chunks_stays_in_chunks(server, name):
-    """The reader does what it does with chunks from a client."""
+    """The reader treats it like chunks from a client."""
     reader = READERS[name]
     for way in inflate.WAYS if reader.chunks else ():
         check(post_chunks(server, f"/{way}/{reader.path}", [SENT]), reader.chunks)
@@ -243,7 +242,7 @@ def test_a_body_in_chunks_stays_in_chunks(server, name):
 
 @EACH
 def test_what_the_stock_module_leaves(stock, name):
-    """It takes the length away when the reader has seen it: of the body that was sent."""
+    """The stock filter removes the encoded body's length after the reader has seen it."""
     reader = READERS[name]
     if reader.stock:
         check(post(stock, f"/deflate/{reader.path}", SENT), reader.stock)
@@ -251,7 +250,7 @@ def test_what_the_stock_module_leaves(stock, name):
 
 @pytest.mark.parametrize("name", ["mod_wsgi"])
 def test_readers_that_refuse_chunks_get_what_is_not_held_in_memory(server, name):
-    """It is kept in a file, of which nothing is left."""
+    """The body is kept in a file, which is deleted."""
     body = bodies.text(3_000_000)
     for way in inflate.WAYS:
         found = read(post(server, f"/{way}/{READERS[name].path}", encode(body, "gzip")))

@@ -7,7 +7,7 @@ from kit import at, bodies, check
 
 LEVELS = {"gzip": range(1, 10), "br": range(0, 12)}
 CODINGS = pytest.mark.parametrize("coding", LEVELS)
-# The threshold in this server's configuration; the tests of `auto` are elsewhere.
+# This server's threshold; `auto` has its own tests.
 MIN_SIZE = 1024
 SIZES = (0, 1, 68, MIN_SIZE - 1, MIN_SIZE, MIN_SIZE + 1, 1448, 8191, 8192, 8193, 65535, 65536,
          1 << 20)
@@ -16,7 +16,7 @@ WAYS = {"static": "/{}.txt", "cgi": "/body.cgi?cgi-{}", "odd": "/body.cgi?odd-{}
         "proxy-close": "/origin/close?{}"}
 EACH_WAY = pytest.mark.parametrize("way", WAYS)
 
-# A page, and a body whose repetitions lie far apart.
+# A page, and a body whose repetitions are far apart.
 LEVEL_FILES = {"levels.html": bodies.html(200000), "levels.txt": bodies.noise(5000) * 3}
 
 CGI = """\
@@ -50,13 +50,13 @@ def server(httpd_shared, origin):
 
 
 def check_size(server, way, size, ae, coding, protocol="http/1.1"):
-    """A small one of a script may have ended when its size was looked at. mod_proxy flushes where
-    its backend pauses, and what is flushed is not held until its size is known."""
+    """A script's small body may have ended when its size is read. mod_proxy flushes if its backend
+    pauses, and a flushed body is not held until its size is known."""
     answer = check.once(lambda: server.get(WAYS[way].format(size), ae=ae, protocol=protocol),
                         lambda answer: size >= MIN_SIZE or not answer.coding)
     if size >= MIN_SIZE or (way in ("proxy-chunked", "proxy-close") and answer.coding):
         check.encoded(answer, coding, bodies.text(size))
-        # The whole body was in hand.
+        # The whole body was available.
         assert way != "static" or answer.headers["Content-Length"] == str(len(answer.raw))
     else:
         check.plain(answer, bodies.text(size))
@@ -65,7 +65,8 @@ def check_size(server, way, size, ae, coding, protocol="http/1.1"):
 
 @CODINGS
 def test_higher_levels_do_what_is_expected_of_them(server, coding):
-    """Each level reaches the encoder: the floor's body is clearly larger than the ceiling's."""
+    """Each level reaches the encoder: the lowest level's body is clearly larger than the
+    highest's."""
     sizes = {}
     for level in LEVELS[coding]:
         for name, body in LEVEL_FILES.items():
@@ -114,7 +115,7 @@ def test_20_megabytes_over_every_protocol(server, protocol):
 def test_bodies_that_nothing_makes_smaller(server, coding):
     answer = server.get("/noise.txt", ae=coding)
     assert answer.body == bodies.noise(300000) and answer.varies
-    # Sent as it was, or with no more than the format's own few bytes for each block.
+    # Sent uncompressed, or with only the format's few bytes for each block.
     assert len(answer.raw) <= 300000 + 100
     assert server.reason(answer) == (None if answer.coding else "not-smaller")
 

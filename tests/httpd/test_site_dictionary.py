@@ -1,5 +1,5 @@
-"""scripts/dictionary on a real httpd: what it enables is what a browser gets, and whatever goes
-wrong, everything is as before."""
+"""scripts/dictionary on a real httpd: browsers get the dictionary that it enables, and after any
+failure everything is as before."""
 
 import contextlib
 import fcntl
@@ -39,8 +39,8 @@ def authority(tmp_path_factory):
 
 @pytest.fixture
 def site(httpd, authority):
-    """start(files=, config=, cgi=) starts one, with a conf.d; `others`: names of other virtual
-    hosts with the same pages; `store`: there is a folder of dictionaries already."""
+    """start(files=, config=, cgi=) starts a site with a conf.d; `others`: names of other virtual
+    hosts with the same pages; `store`: a folder of dictionaries exists already."""
     ca, certificate = authority
 
     def start(files=None, config="", vhosts="", others=(), store=False, allow=(), **kw):
@@ -85,7 +85,7 @@ def test_enabled_visited_and_disabled(site, tmp_path):
     url = one.link()
     dictionary = one.dictionary(url)
     check_pages(one, dictionary, pages(), tmp_path)
-    # It goes out in the bytes that the decision has counted.
+    # It is sent with as many bytes as the decision has assumed.
     assert len(one.get(url, "br").raw) == one.state()["figures"]["transfer"]
     said = one.run("status")
     assert "dictionary site-" in said and "last renewal: none yet" in said
@@ -122,7 +122,7 @@ def test_renewed_where_it_is_better(site, tmp_path):
     second = one.dictionary(second_url)
     assert second_url != first_url and second != first
     check_pages(one, second, pages("second"), tmp_path)
-    # Who has the previous one is served with it, and is told of the new one.
+    # Clients with the previous dictionary are served with it, and told of the new one.
     answer = one.visit("/1.html", first)
     assert second_url in answer.headers["Link"]
     assert decoded(answer, first, tmp_path) == pages("second")["/1.html"]
@@ -135,7 +135,7 @@ def test_renewed_before_it_expires_and_when_asked_for(site):
     one.run("enable", "--yes")
     url = one.link()
     file = one.out / "state.json"
-    for made in (int(time.time()) - 24 * 24 * 3600, 2082758400):  # of 2036, by a wrong clock
+    for made in (int(time.time()) - 24 * 24 * 3600, 2082758400):  # in 2036, from a wrong clock
         whole = json.loads(file.read_text())
         whole["sites"][0]["made"] = made
         file.write_text(json.dumps(whole))
@@ -160,7 +160,7 @@ def test_what_a_site_has_deleted_leaves_the_dictionary_at_the_next_renewal(site)
 
 
 def test_a_site_that_changed_wholly_has_no_useless_dictionary(site):
-    """Nor is said of it what it saved before."""
+    """The old figures are not shown for it."""
     one = site()
     one.run("enable", "--yes")
     for n in range(COUNT):
@@ -185,7 +185,7 @@ def test_a_renewal_that_fails_leaves_the_previous_one(site):
 
 
 def waiting(one, *words_, **more):
-    """What a command says that waits for the folder; `done` ends the wait."""
+    """The output of a command that waits for the folder; `done` ends the wait."""
     def start(done):
         with open(one.out / "lock", "ab") as handle, ThreadPoolExecutor(1) as pool:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -225,7 +225,7 @@ def test_the_status_page_has_the_sites_of_a_store_of_ones_own(site):
     before = one.server.get("/elastic-status?auto").body.count(b"\n")
     assert one.shown() == ""
     file = one.root / "dictionaries" / "sites"
-    # Who may write to the store cannot lead root elsewhere by it.
+    # A user who may write to the store cannot redirect root by a link.
     file.symlink_to(one.root / "elsewhere")
     one.run("enable", "--yes")
     assert f"{one.url}/: dictionary since" in one.shown() and not file.is_symlink()
@@ -234,7 +234,7 @@ def test_the_status_page_has_the_sites_of_a_store_of_ones_own(site):
     assert b"<p>&lt;b&gt;&amp;" in one.server.get("/elastic-status").body
     assert one.server.get("/elastic-status?auto").body.count(b"\n") == before
     file.unlink()
-    os.mkfifo(file)  # which has no writer
+    os.mkfifo(file)  # without a writer
     assert one.shown() == ""
     one.run("disable")
     assert not file.exists() and one.shown() == "" and not (one.root / "elsewhere").exists()
@@ -250,20 +250,20 @@ def test_a_store_that_httpd_may_not_write_to_is_named(site):
     assert not one.out.exists() and one.store.exists()
 
 
-# --- whose it is
+# --- the site's origin
 
 OTHERS = ["other.test", f"x{HOST}", f"{HOST}.other.test", HOST.replace(".", "x"), "localhost"]
 
 
 def test_other_names_of_the_server_have_no_part_in_it(site, tmp_path):
-    """Names that a virtual host of their own has, and those that lead to the site's."""
+    """Names with a virtual host of their own, and names that redirect to the site."""
     one = site(others=OTHERS[:-1])
     one.run("enable", "--yes")
     url = one.link()
     dictionary = one.dictionary(url)
     assert one.link(host=HOST.upper()) == one.link()
     assert all(one.get(url, host=host).status == 404 for host in OTHERS[:-1])
-    assert one.server.get(url).status == 404  # nor by plain http
+    assert one.server.get(url).status == 404  # not by plain http either
     assert "Vary" not in one.get("/i.png").headers
     for host in OTHERS:
         assert one.link(host=host) is None, host
@@ -273,7 +273,7 @@ def test_other_names_of_the_server_have_no_part_in_it(site, tmp_path):
     check_pages(one, dictionary, pages(), tmp_path)
 
 
-# --- whatever is wrong, everything is as before
+# --- after any fault, everything is as before
 
 PRIVATE = """
 head("Content-Type: text/html", "Cache-Control: max-age=60")
@@ -284,7 +284,7 @@ out(f"<p>{os.environ['QUERY_STRING']}<b>secret " + os.urandom(%d).hex() + "</b><
 
 
 def refused(site, text, *words_):
-    """`enable` fails with the text; files and httpd are as they were."""
+    """`enable` fails with the text; files and httpd are unchanged."""
     before = files_of(site.root / "etc")
     said = site.run("enable", "--yes", *words_, code=1)
     assert re.search(text, said), said
@@ -295,7 +295,7 @@ def refused(site, text, *words_):
 
 
 def test_nothing_private_gets_in(site, tmp_path):
-    """What differs between two visits is in no dictionary; what does not is."""
+    """Text that differs between two visits is in no dictionary; the rest is."""
     template = words("template", 200)
     one = site(files={"/robots.txt": b""}, cgi={"/index.cgi": PRIVATE % (template, 400)})
     said = one.run("enable", "--yes")
@@ -348,7 +348,7 @@ def test_a_folder_that_cannot_be_written(site):
 
 
 def control(one, command):
-    """An apachectl that runs `command` before a reload. It is of one name, which the state has."""
+    """An apachectl that runs `command` before a reload, under one name, which the state has."""
     script = one.root / "control"
     script.write_text(f'#!/bin/sh\ncase "$*" in *graceful*) {command} ;; esac\n'
                       f'exec {sanitizer.httpd(one.server.root)} -f {one.server.conf} "$@"\n')
@@ -385,7 +385,7 @@ def test_a_configuration_that_is_broken_already(site):
 
 
 def at_reload(one, *signals):
-    """`enable` or `renew`, ended as httpd reloads."""
+    """`enable` or `renew`, ended by signals while httpd reloads."""
     control(one, f"kill -{signals[0]} $PPID; sleep 0.2")
 
 
@@ -416,7 +416,7 @@ def test_what_a_killed_command_leaves_is_taken_back_by_the_next(site):
 
 
 def test_a_folder_that_others_may_write_to(site):
-    """Who can write there could name what root runs."""
+    """Somebody who can write there could choose the commands that root runs."""
     one = site()
     one.run("enable", "--yes")
     one.out.chmod(0o777)
@@ -456,7 +456,7 @@ def test_a_site_that_does_not_give_it_out(site, config, text):
 
 
 def test_a_site_of_this_machine_by_plain_http(site):
-    """Which browsers take for a secure one."""
+    """Browsers treat this machine as secure."""
     one = site()
     host, one.url = "localhost", f"http://localhost:{one.server.port}"
     one.url_of = lambda _: one.url
@@ -469,7 +469,8 @@ def test_a_site_of_this_machine_by_plain_http(site):
 
 
 class Front(socketserver.BaseRequestHandler):
-    """Does a site's TLS, as nginx with `proxy_pass` and the usual fields, each client once."""
+    """Terminates a site's TLS, like nginx with `proxy_pass` and the usual fields, once for each
+    client."""
 
     def handle(self):
         head = self.request.recv(65536)
@@ -483,7 +484,7 @@ class Front(socketserver.BaseRequestHandler):
 
 @contextlib.contextmanager
 def front(certificate, behind):
-    """Its port."""
+    """Yields its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Front) as server:
@@ -512,14 +513,14 @@ def test_a_site_whose_tls_a_proxy_in_front_does(site, authority, tmp_path):
         assert "In force" in one.run("enable", "--yes")
         check_pages(one, one.dictionary(one.link()), pages(), tmp_path)
         assert "renewed: as was asked for" in one.run("renew", "--now")
-        # With neither of the two names of the scheme httpd gives no dictionary out.
+        # A plain http request, without X-Forwarded-Proto, gets no dictionary.
         assert "Link" not in one.server.get("/0.html", headers={"Host": HOST}).headers
     one.run("disable")
     assert not one.out.exists()
 
 
 def test_a_site_that_strangers_may_not_see(site):
-    """As Debian's DokuWiki at first."""
+    """Like Debian's DokuWiki at first."""
     one = site(config="<Location />\nRequire local\n</Location>", allow=["AH01630"])
     assert "answers strangers with 401 or 403" in one.run("enable", "--yes", code=1)
 
@@ -532,7 +533,7 @@ def test_who_says_no(site):
     assert files_of(refused_.root / "etc") == before and not refused_.out.exists()
 
 
-# What httpd shows to this machine, and to nobody else: {path of a page: configuration}.
+# {path of a page that only this machine may see: configuration}
 INSIDE = {
     "/local/x.html": "<Location /local>\nRequire local\n</Location>",
     "/ip/x.html": '<Directory "{docs}/ip">\nRequire ip 127.0.0.0/8 ::1\n</Directory>',
@@ -611,7 +612,7 @@ def test_scripts_and_styles_with_a_version(site, tmp_path):
     assert style.headers["Cache-Control"] == "max-age=3600"
     for path in ("/js/plain.js", "/css/site-1.2.3.css"):
         assert "Use-As-Dictionary" not in one.get(path).headers
-    # The tool sees what it has written itself.
+    # The tool recognizes its own configuration.
     assert one.run("enable", "--yes").count("Each release") == said.count("Each release")
     assert "kept: " in one.run("renew")
     answer = one.get("/js/app.ffff00004e.js", "gzip, br, dcz", old, Sec_Fetch_Dest="script",
@@ -623,7 +624,7 @@ def test_scripts_and_styles_with_a_version(site, tmp_path):
 
 @pytest.fixture
 def debian(authority):
-    """A freshly installed apache2 with two sites of https, and without mod_headers."""
+    """A fresh apache2 with two https sites, and without mod_headers."""
     _, certificate = authority
     made = Debian()
     port = free_port()
@@ -675,7 +676,7 @@ def test_enabled_and_disabled_in_debians_layout(debian, tmp_path):
 @pytest.mark.debian
 @pytest.mark.parametrize("first", [HOST, SECOND])
 def test_two_sites_enabled_renewed_and_disabled_in_each_order(debian, first):
-    """httpd restarts after each; without mod_headers."""
+    """httpd restarts after each step, without mod_headers."""
     folders = debian.root / "etc", debian.root / "lib"
     before = files_of(*folders)
     other = SECOND if first == HOST else HOST

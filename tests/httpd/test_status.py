@@ -1,5 +1,5 @@
-"""The status pages: ?auto, ?json, HTML, and the section in mod_status's page; and who may read them.
-That all keys and reasons are there is proven by test_manual.py."""
+"""The status pages: ?auto, ?json, HTML, and the section in mod_status's page; and the access to
+them. test_manual.py proves that all keys and reasons exist."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def page_of(server):
 
 
 def facts_of(server):
-    """{name: (value, note)} of what the page shows first."""
+    """{name: (value, note)} of the page's first figures."""
     found = re.findall("<dt>(.*?)</dt><dd><b>(.*?)</b>(.*?)</dd>", page_of(server))
     return {name: tuple(rest) for name, *rest in found}
 
@@ -61,7 +61,7 @@ def test_auto_has_every_key_once(site):
 
 @pytest.mark.smoke
 def test_json_is_one_object_with_the_same_keys(site):
-    """What ?auto has without quotes is a number there, unless it is text."""
+    """Unquoted values of ?auto are numbers in the JSON, unless they are text."""
     values, status = json.loads(site.get("/elastic-status?json").body), site.status()
     assert set(values) == set(status)
     texts = {key for key, value in values.items() if isinstance(value, str)}
@@ -115,7 +115,7 @@ def test_counters_are_exact(site):
 
 
 def test_children_share_the_counters(httpd):
-    """Every child that serves adds to the same numbers; a graceful reload keeps them."""
+    """Every child adds to the same numbers; a graceful reload keeps them."""
     server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})
     connections = [server.connect() for _ in range(12)]
     for connection in connections:
@@ -130,9 +130,9 @@ def test_children_share_the_counters(httpd):
 
 
 def test_costs_are_corrected_by_what_was_measured(httpd):
-    """White noise saves nothing, which the table does not expect."""
+    """White noise saves nothing, contrary to the table."""
     def share():
-        """What is left of bodies of up to 128 KB, in percent."""
+        """The percentage left of bodies of up to 128 KB."""
         return float(server.status()["ElasticCost-gzip-6"].split()[3].split("/")[1])
 
     server = httpd("Elastic On\nElasticLevel gzip 6", files={"n.txt": bodies.noise(60000)})
@@ -166,8 +166,8 @@ def luminance(color):
 
 
 def test_its_colors_can_be_read(site):
-    """By WCAG 2.1 (1.4.3, 1.4.11), on the backgrounds that browsers have for light and for dark pages:
-    none of its own. Only the lines of tables and of the grid may be weaker."""
+    """By WCAG 2.1 (1.4.3, 1.4.11), on browsers' default backgrounds for light and dark pages. Only
+    lines of tables and of the grid may have less contrast."""
     style = site.get("/elastic-status?style").body.decode()
     light, dark, ink = (dict(re.findall(r"--(\w+): #(\w+)", block))
                         for block in re.findall(r":root {(.*?)}", style))
@@ -223,7 +223,7 @@ def test_today_begins_at_midnight(httpd, tmp_path):
 
 
 def test_each_reason_on_the_page_says_what_it_means_and_how_many(site):
-    """A bar has the share of all responses."""
+    """A bar shows the share of all responses."""
     site.get("/a.txt")
     status = site.status()
     rows = re.findall(r'<th scope="row">(.*?)<svg.*?<rect width="([0-9.]+)".*?</th><td>(\d+)</td>',
@@ -234,7 +234,7 @@ def test_each_reason_on_the_page_says_what_it_means_and_how_many(site):
         note = key.removeprefix("ElasticSkipped-")
         found = [name for name in counts if name.startswith(f"<code>{note}</code>: ")]
         assert len(found) == (note != key and value != "0"), key
-        # Each of the two requests is such a response itself.
+        # Each of the two requests counts as such a response.
         more = int(note == "not-acceptable")
         assert not found or counts[found[0]][1] == int(value) + more
     assert "<code>not-acceptable</code>: the client takes no coding that is enabled" in counts
@@ -253,7 +253,7 @@ def test_the_last_hour_has_lines_and_values(hour):
     lines = {name: re.findall(r"[ML](\d+) ([0-9.]+)h6", path) for name, path in
              re.findall(r'<path class="(\w+)" d="(M\d+ [0-9.]+h6[^"]*)"/>', text)}
     minutes, *values = ([int(row[i]) for row in reversed(rows)] for i in range(3))
-    # A minute may begin with the load before it.
+    # A minute may begin with the previous load.
     pairs = list(zip(values[0][::-1], hour_kit.LOADS[::-1], hour_kit.LOADS[-2::-1]))
     assert len(pairs) > 50 and all(min(own, before) <= value <= max(own, before)
                                    for value, own, before in pairs)
@@ -266,7 +266,7 @@ def test_the_last_hour_has_lines_and_values(hour):
 
 
 def test_the_chart_has_axes_and_a_legend(hour):
-    """And lines that differ without colors."""
+    """Its lines differ without colors, too."""
     text, style = page_of(hour), hour.get("/elastic-status?style").body.decode()
     (chart,) = re.findall(r'(?s)<svg[^>]* role="img".*?</svg>', text)
     assert re.findall("<text[^>]*>(.*?)</text>", chart) == [
@@ -283,11 +283,11 @@ def test_the_chart_has_axes_and_a_legend(hour):
     ("ElasticCache On", "ElasticCache is off: ElasticCacheStore shmcb is not loaded"),
     ("ElasticInterval 100ms", "ElasticInterval: below 500ms")])
 def test_the_page_has_the_warnings_of_the_start(httpd, config, text):
-    """Those that the log has, until the configuration has them no more."""
+    """Warnings in the log stay on the page until the configuration no longer causes them."""
     server = httpd("Elastic On\n" + config, allow_log=["elastic: "])
 
     def told():
-        """What is above everything else."""
+        """The text above everything else."""
         page = page_of(server)
         return re.findall("(?s)<li>(.*?)</li>", page[:page.index("<dl>")])
 
@@ -320,8 +320,8 @@ def test_sections_are_in_order_and_those_of_options_where_they_are_on(httpd, con
 
 
 def test_no_form_of_the_status_shows_what_was_asked_for(site):
-    """Paths are for those who may read the access log: they may have a tenant's secrets. And a query
-    cannot write into the page."""
+    """Paths are for readers of the access log, because they may have a tenant's secrets. And a
+    query cannot inject text into the page."""
     for _ in range(3):
         for coding in ("gzip", None):
             site.get("/token-1234", ae=coding)
@@ -330,12 +330,11 @@ def test_no_form_of_the_status_shows_what_was_asked_for(site):
         assert b"token-1234" not in site.get("/elastic-status" + query).body, query
 
 
-# --- who may read it: where the server's own configuration says so, and nobody who may only write
-# .htaccess
+# --- access: the server's own configuration opens the page, .htaccess does not
 
 HANDLERS = {"elastic-status": "ElasticVersion", "elastic-metrics": "elastic_"}
 
-# A name that must not be told to whom other tenants' pages are none of their business.
+# A name that other tenants must not learn.
 SECRET = "secret-tenant.example"
 
 SECTIONS = [
@@ -369,13 +368,14 @@ def htaccess(server, text):
 
 
 def told(answer):
-    """Whether the answer has figures of the server."""
+    """True if the answer has figures of the server."""
     return any(word.encode() in answer.body for word in (*HANDLERS.values(), "mod_elastic"))
 
 
 @pytest.mark.smoke
 def test_the_servers_own_configuration_opens_it(tenants):
-    """A virtual host's there alone; AddHandler and rewriting do not. A reload changes nothing."""
+    """A virtual host's configuration opens it there only; AddHandler and rewriting do not. A reload
+    changes nothing."""
     htaccess(tenants, "")
     for _ in range(2):
         for path in ("/own?auto", "/folder/page.html?auto", "/tenant/figures.html", "/if?yes",
@@ -398,12 +398,12 @@ def test_the_servers_own_configuration_opens_it(tenants):
     "Action own /tenant/page.html virtual\nAddHandler %s .html .other"])
 @pytest.mark.parametrize("name", ["page.html", "page.other"])
 def test_htaccess_does_not(tenants, handler, text, name):
-    """Also where a SetHandler of the server's own, which names another handler, is in force."""
+    """Not even if a SetHandler of the server, for another handler, is in force."""
     htaccess(tenants, text % handler + "\n")
     answer = tenants.get(f"/tenant/{name}?auto")
     assert not told(answer), answer
     assert answer.status in (200, 403)
-    # Sections of files, which have a SetHandler of their own, are merged behind .htaccess.
+    # Sections of files with a SetHandler of their own are merged after .htaccess.
     assert answer.status == 403 or name == "page.other" or text.startswith(("Action", "ForceType"))
 
 

@@ -1,4 +1,4 @@
-"""The status page in Chromium: its width, the keyboard, its print, and its pictures, light and
+"""The status page in Chromium: its width, the keyboard, printing, and its pictures, light and
 dark."""
 
 import html
@@ -14,14 +14,14 @@ import pytest
 from kit import bodies, hour, keep
 from kit.chromium import CHROMIUM, OPTIONS
 
-# Where the pictures of the manual go; without it they are only taken.
+# The folder for the manual's pictures; without it they are taken but not stored.
 PICTURES = os.environ.get("ELASTIC_PICTURES")
 
 SIZES = {"desktop": (800, 1160), "phone": (390, 1160)}
 COLORS = {"light": 1, "dark": 0}  # Blink's numbers
 
-# Loads the page in a frame of its own size, opens what lies closed, and says what is wider than
-# there is room, and what does not show that it has the focus.
+# Loads the page in a frame of its own size, opens closed parts, and reports elements that are too
+# wide, and those that do not show the focus.
 PROBE = r"""<!DOCTYPE html><html><body>
 <iframe src="/elastic-status" width="WIDTH" height="800" style="border: 0"></iframe><script>
 const frame = document.querySelector("iframe");
@@ -54,7 +54,7 @@ pytestmark = [pytest.mark.package("chromium-headless-shell"),
 
 @pytest.fixture(scope="module")
 def site(httpd_shared, tmp_path_factory):
-    """A server that has something to say everywhere: a whole hour, a cache, and a warning."""
+    """A server with something in every section: a whole hour, a cache, and a warning."""
     server = hour.start(
         httpd_shared, tmp_path_factory.mktemp("hour"), "ElasticCache On\n", modules=keep.SHMCB,
         files={"index.html": bodies.text(50000), "photo.png": bodies.noise(30000),
@@ -93,7 +93,7 @@ def test_all_of_the_page_can_be_read_and_reached(site, tmp_path, size):
 
 
 def test_it_prints_black_on_white(site, tmp_path):
-    """Of whoever likes it dark, too: the colors of all letters, lines and bars of the PDF."""
+    """Also for users of dark pages: checks the colors of all letters, lines and bars of the PDF."""
     paper = tmp_path / "page.pdf"
     browse(site, tmp_path / "profile", "dark", "/elastic-status", "--no-pdf-header-footer",
            f"--print-to-pdf={paper}")
@@ -106,7 +106,7 @@ def test_it_prints_black_on_white(site, tmp_path):
 
 @pytest.mark.parametrize("size,color", [("desktop", "light"), ("phone", "dark")])
 def test_its_picture_is_taken(site, tmp_path, size, color):
-    """ELASTIC_PICTURES names the folder of those that the manual has."""
+    """ELASTIC_PICTURES names the folder for the manual's pictures."""
     folder = Path(PICTURES) if PICTURES else tmp_path
     picture = folder / f"status-{size}.png"
     width, height = SIZES[size]

@@ -1,5 +1,5 @@
 """ElasticLevel coding stock: whatever the load, the mode and the content, no response has more
-bytes than that of an httpd without this module, give or take what is only known on the average."""
+bytes than from an httpd without this module, apart from what is only known on average."""
 
 import json
 import random
@@ -11,9 +11,9 @@ import pytest
 from kit import at, bodies, check, env
 from kit.driven import TOP, start_driven
 
-# Our gzip 6 is within one percent of zlib's, on the average of a size; br is the same library.
+# Our gzip 6 is within one percent of zlib's on average for a size; br is the same library.
 TOLERANCE, BYTES = 1.025, 16
-# Whether another coding makes as few bytes is known by the means of a size class.
+# Other codings are compared by the means of a size class.
 TOLERANCE_OF_OTHERS = 1.1
 
 
@@ -32,13 +32,13 @@ BODIES = {f"{kind}-{size}.{ext}": make(size) for kind, make, ext in (
 
 
 def gzip_6(body):
-    """As mod_deflate makes it by default."""
+    """The bytes that mod_deflate makes by default."""
     encoder = zlib.compressobj(6, zlib.DEFLATED, 31, 9)
     return len(encoder.compress(body) + encoder.flush())
 
 
 def brotli_5(body):
-    """As mod_brotli does."""
+    """The bytes that mod_brotli makes."""
     return len(brotli.compress(body, quality=5, lgwin=18))
 
 
@@ -56,7 +56,7 @@ def start(httpd, config, **kw):
 
 
 def exceeding(d, ae, most, coding, folder=""):
-    """The bodies that get more bytes than `most` makes; in another coding, with its tolerance."""
+    """The bodies with more bytes than `most` makes; other codings have their own tolerance."""
     found = {}
     for name, body in BODIES.items():
         answer = d.server.get(f"{folder}/{name}", ae=ae)
@@ -79,7 +79,7 @@ def test_a_busy_server_makes_no_more_bytes(httpd, mode):
             d.wait_for_floor()
         assert not exceeding(d, "gzip", gzip_6, "gzip")
         assert not exceeding(d, "br", brotli_5, "br")
-        # Whoever accepts br gets no more than in br, in whichever coding.
+        # Clients that accept br get at most br's bytes, in any coding.
         assert not exceeding(d, ALL, brotli_5, "br")
         assert not env.HAS_ZSTD or not exceeding(d, "zstd", gzip_6, None)
     status = d.status()
@@ -88,26 +88,27 @@ def test_a_busy_server_makes_no_more_bytes(httpd, mode):
 
 
 def test_the_bound_is_that_of_the_fewest_bytes(httpd):
-    """By the built-in costs, which is what a fresh server has."""
+    """By the built-in costs, as on a fresh server."""
     d = start(httpd, FLOORS)
     d.wait_for_floor()
     page = "/text-50000.txt"
-    # Level 5 of zstd makes more than gzip 6; that takes less time than br 5, and makes more.
+    # Level 5 of zstd makes more bytes than gzip 6; gzip 6 takes less time than br 5, and makes
+    # more.
     assert not env.HAS_ZSTD or \
         d.server.notes(d.server.get(page, ae="zstd"))["elastic-level"] == "6"
     assert d.server.get(page, ae="br, gzip").coding == "br"
 
 
 def test_one_coding_bounds_all_of_a_client_that_likes_it_as_much(httpd):
-    """And a busy server without any bound makes more."""
+    """A busy server without a bound makes more bytes."""
     d = start(httpd, GZIP + at("free", "ElasticLevel gzip 6 9")
               + at("low", "ElasticLevel gzip 1 9"))
     d.wait_for_floor()
     for place, ae in (("/low", "gzip"), ("/free", ALL), ("/free", ALL)):
-        # By turns, so that neither gets the other's ladder.
+        # In turn, so that neither uses the other's ladder.
         assert exceeding(d, ae, gzip_6, "gzip", place)
         assert not exceeding(d, ae, gzip_6, "gzip")
-    # Without it, and for clients that do not accept gzip, br goes down to its own minimum.
+    # Without gzip's bound, or for clients without gzip, br goes down to its own minimum.
     assert exceeding(d, "br", gzip_6, None)
     assert d.level("br") == 0
 
@@ -135,7 +136,7 @@ def test_a_drop_in_filter_has_it_too(httpd):
 
 
 def test_nothing_is_tried_at_a_lower_level(httpd):
-    """A large body that compresses badly is encoded to its end, as the stock module does."""
+    """A large body that compresses badly is encoded to its end, as by the stock module."""
     noise = bodies.noise(1_100_000)
     d = start(httpd, GZIP)
     d.server.write("noise.txt", noise)

@@ -1,5 +1,5 @@
-"""Many clients at once that want everything: each gets what is its own. In a build with
-ThreadSanitizer, what threads of the module share without care is reported, too."""
+"""Many clients with different requests at once: each gets its own response. With ThreadSanitizer,
+data races of the module are reported, too."""
 
 import gzip
 import random

@@ -1,5 +1,5 @@
-"""Content that compresses badly: of what is streamed, the first piece is encoded as a trial, which
-decides. What is encoded whole needs none."""
+"""Content that compresses badly: the first piece of a stream is encoded as a trial, which decides.
+Bodies that are encoded whole need no trial."""
 
 import os
 
@@ -7,7 +7,7 @@ import pytest
 
 from kit import bodies, check, env
 
-# Above the default of ElasticWholeBody, of ElasticWholeBody 0, and shorter than a trial.
+# Above the default of ElasticWholeBody, above ElasticWholeBody 0, and shorter than a trial.
 FILES = {"large.txt": bodies.noise(1_100_000), "large-text.txt": bodies.text(1_100_000),
          "noise.txt": bodies.noise(200_000), "text.txt": bodies.text(200_000),
          "short.txt": bodies.noise(12_000)}
@@ -20,13 +20,13 @@ out(body[:first])
 time.sleep(.3)
 out(body[first:])
 """
-# A trial may let it go as it is, but not with that length.
+# After a trial it may be sent uncompressed, but not with that length.
 SHORT = "head('Content-Type: text/plain', 'Content-Length: 1100000')\nout(bodies.noise(40000))\n"
 CGI = {"stream.cgi": STREAM, "short.cgi": SHORT}
 
 
 class Site:
-    """A server whose trials are counted from one call to the next."""
+    """A server that counts its trials between calls."""
 
     def __init__(self, server):
         self.server = server
@@ -34,7 +34,7 @@ class Site:
         self.trials()
 
     def trials(self):
-        """Since the last call."""
+        """The number of trials since the last call."""
         before, self._before = self._before, int(self.server.status()["ElasticProbes"])
         return self._before - before
 
@@ -44,7 +44,7 @@ class Site:
         return answer
 
     def refuses(self, name, ae="gzip"):
-        """It goes out as it is, and nothing but the notes says why."""
+        """The response is uncompressed, and only the notes give the reason."""
         answer = self.server.get(f"/{name}", ae=ae)
         check.plain(answer, FILES[name])
         assert self.server.reason(answer) == "not-smaller"
@@ -71,7 +71,7 @@ def site(shared):
 
 @pytest.mark.parametrize("ae", ["gzip", "br", "br, gzip", *["zstd"] * env.HAS_ZSTD])
 def test_a_large_body_that_saves_nothing_is_not_encoded(site, ae):
-    """From the first one on: nothing has to be known of its type."""
+    """Already the first body: its type need not be known."""
     for _ in range(3):
         answer = site.refuses("large.txt", ae)
         assert answer.headers["Content-Length"] == "1100000"
@@ -88,7 +88,7 @@ def test_a_large_body_that_compresses_is_streamed_all_the_same(site):
 
 
 def test_what_is_encoded_whole_is_not_tried(made):
-    """It goes out as it is where that did not help, and says nothing of the next one."""
+    """The body is sent uncompressed if that did not help; this does not affect the next one."""
     site = made("Elastic On\nElasticControl step\nElasticCPU 0 100")  # a level that stays
     level = site.server.notes(site.encodes("text.txt"))["elastic-level"]
     for _ in range(20):
@@ -99,7 +99,7 @@ def test_what_is_encoded_whole_is_not_tried(made):
 
 
 def test_a_trial_costs_little(made):
-    """Next to what it costs to encode the body."""
+    """Compared with encoding the body."""
     site = made()
 
     def spent(count, ae):
@@ -144,10 +144,10 @@ def test_a_body_that_is_longer_than_what_is_encoded_whole_is_tried(made):
 
 
 @pytest.mark.parametrize("config,name,ae", [
-    ("Elastic On", "large.txt", "gzip, identity;q=0"),  # the client takes nothing else
+    ("Elastic On", "large.txt", "gzip, identity;q=0"),  # the client accepts nothing else
     ("Elastic On\nElasticMinSize 0", "stream.cgi?500", "gzip"),  # too little is there
     ("Elastic On\nElasticWholeBody 0", "short.txt", "gzip"),  # no longer than a trial
-    ("Elastic On\nElasticControl off", "large.txt", "gzip"),  # the level does not move
+    ("Elastic On\nElasticControl off", "large.txt", "gzip"),  # a fixed level
     ("Elastic On\nElasticLevel gzip 6", "large.txt", "gzip"),
     ("SetOutputFilter DEFLATE", "large.txt", "gzip")])
 def test_what_is_encoded_without_a_trial(made, config, name, ae):

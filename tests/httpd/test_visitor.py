@@ -1,4 +1,5 @@
-"""Elastic-Visitor: who has the token of now is a stranger to every rule, rewrite and application."""
+"""Elastic-Visitor: a client with the current token is a stranger to every rule, rewrite and
+application."""
 
 import contextlib
 import fcntl
@@ -23,7 +24,7 @@ ENVIRONMENT = "head('Content-Type: text/plain')\n" \
 @contextlib.contextmanager
 def token_of(server, text="elastic-visitor 1\nsha256 {}\n", mode=0o644, locked=True, age=0,
              owner=None):
-    """A token for as long as the block runs; arguments say what is wrong with its file."""
+    """A token that is valid while the block runs; arguments spoil its file."""
     token = secrets.token_hex(32)
     path = server.root / "run" / FILE
     with open(path, "w") as file:
@@ -45,7 +46,7 @@ def proof(token):
     return hashlib.sha256(f"taken {token}".encode()).hexdigest()
 
 
-# What is only for those on this machine: a rule for each way to ask who that is.
+# Access for this machine only: a rule for each way to check the client's address.
 RULES = {
     "local": "Require local",
     "ip": "Require ip 127.0.0.0/8 ::1",
@@ -122,7 +123,7 @@ def seen(answer):
 @pytest.mark.parametrize("path", ["/env.cgi", "/absent", "/", "/page.shtml"])
 @pytest.mark.protocols("http/1.1", "h2")
 def test_applications_see_a_stranger(server, path, protocol):
-    """Also behind an internal redirect, and in a part of a page."""
+    """Also after an internal redirect, and in a part of a page."""
     found = seen(server.get(path, protocol=protocol))
     assert found["REMOTE_ADDR"] == "127.0.0.1" and found["insider"] == found["inside"] == "1"
     with token_of(server) as token:
@@ -161,7 +162,7 @@ def test_the_connection_stays_a_visitors(server):
 
 
 def refused(server, headers, why, address="127.0.0.1"):
-    """The request is an ordinary one, and nobody behind sees the token."""
+    """The request stays ordinary, and no handler sees the token."""
     before = (server.root / "error.log").read_text().count(why)
     answer = server.get("/env.cgi", headers=headers)
     found = seen(answer)
@@ -208,10 +209,11 @@ def test_a_link_in_its_place_is_not_followed(server):
 
 
 def test_nobody_from_elsewhere_is_a_visitor(server):
-    """An address of this machine stands for another one: both ends of the connection differ."""
+    """A connection between two of this machine's addresses stands for one from elsewhere: its ends
+    differ."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("203.0.113.1", 9))  # sends nothing; says which address is used
+            probe.connect(("203.0.113.1", 9))  # sends nothing; selects the address to use
         except OSError:
             pytest.skip("this machine has no address but loopback")
         own = probe.getsockname()[0]
@@ -224,7 +226,7 @@ def test_nobody_from_elsewhere_is_a_visitor(server):
 
 
 def test_mod_remoteip_makes_no_insider_of_a_visitor(httpd):
-    """Neither by a field that it trusts, nor by what a proxy in front says before the request."""
+    """Neither by a field that it trusts, nor by a proxy's header before the request."""
     port = free_port()
     local = "<Location /local.txt>\nRequire local\n</Location>\n"
     server = httpd(

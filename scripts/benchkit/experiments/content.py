@@ -1,7 +1,7 @@
-"""Sites' pages: what they compress to at each level of zlib, for how much CPU, and at what price.
+"""Sites' pages: their compressed size at each level of zlib, its CPU time and price.
 
 After "Automatic and Dynamic Configuration of Data Compression for Web Servers", table 3 and figures
-3 to 5. A site is a Debian package with HTML pages; a figure of a site is that of its pages.
+3 to 5. A site is a Debian package with HTML pages; a site's figure is that of its pages.
 """
 
 import statistics
@@ -41,7 +41,7 @@ def measure(run, sites):
 
 
 def price(figures):
-    """What the pages of a site cost: CPU and traffic."""
+    """The price of a site's pages: CPU and traffic."""
     return (figures["cpu_seconds"] / 3600 * PER_HOUR
             + figures["bytes_out"] / 1e9 * PER_GIGABYTE)
 

@@ -1,4 +1,4 @@
-"""Web files, one by one: with an encoder made for each and with one kept.
+"""Web files, one by one: with a new encoder for each, and with a kept one.
 
 After "Gzip Performance for Go Webservers": files per second and the ratio of each level.
 """

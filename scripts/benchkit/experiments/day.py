@@ -1,4 +1,4 @@
-"""A day's demand in minutes: level 1 fixed, this module's or zlib's, against an elastic 1 to 9.
+"""A day's demand in minutes: level 1 fixed, of this module or zlib, against an elastic 1 to 9.
 
 After "Automatic and Dynamic Configuration of Data Compression for Web Servers", section 5.3. The
 same arrivals are replayed to each server; pages come from php-fpm.
@@ -23,7 +23,7 @@ SECONDS = 12, 45, 130
 
 PEAK = 0.75  # of the CPU of level 1: below the high threshold
 HOURS = 24
-BUSY, QUIET = 3, 5  # hours running; one alone is short where the day is
+BUSY, QUIET = 3, 5  # consecutive hours; one alone is short if the day is
 VARIANTS = {"static": plot.IDENTITY, "elastic": plot.GZIP, "mod_deflate 1": plot.BR}
 
 
@@ -41,7 +41,7 @@ def one_pass(dynamic, name, times, seconds):
     logged = dynamic.logged(httpd)
     rows = []
     for number, (start, end) in enumerate(arrivals.bins(seconds, HOURS)):
-        # What is served late still belongs to the day.
+        # Late responses still belong to the day.
         first, last = (-math.inf if number == 0 else start,
                        math.inf if number == HOURS - 1 else end)
         rows.append({"hour": number, "requests": len(seen.between(start, end)),
@@ -63,7 +63,7 @@ def one_pass(dynamic, name, times, seconds):
 
 
 def running(rows, count, of):
-    """Of the rows of one day, `count` hours running: those of the `of` (max, min) demand."""
+    """`count` consecutive hours of one day's rows: those with the `of` (max, min) demand."""
     return of((rows[start:start + count] for start in range(HOURS - count + 1)),
               key=lambda some: sum(row["requests"] for row in some))
 
@@ -89,7 +89,7 @@ def find(days):
     steady = [day for day in days if day["steady"]]
 
     def compare(key, text, other, figure, there, source):
-        # A page has as many bytes where others were lost; CPU is another thing then.
+        # Bytes per page do not depend on lost pages; CPU does.
         return Finding(key, text, paired(days if figure == "bytes_per_response" else steady,
                                          {"variant": "elastic"}, {"variant": other}, figure),
                        there, source, note="requests were lost")

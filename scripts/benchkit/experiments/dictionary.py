@@ -1,7 +1,7 @@
 """Compression dictionaries (RFC 9842): bytes and CPU of each page over a visit.
 
-A documentation site, whose pages have much in common, and releases of scripts, each against the
-release before; beside gzip, br and zstd of this module, and mod_deflate.
+A documentation site of similar pages, and releases of scripts, each against the release before;
+beside gzip, br and zstd of this module, and mod_deflate.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ SECONDS = 8, 45, 100
 
 KB = corpus.KB
 MANUAL, PART = "apache2-doc", "/manual/en/"
-PAGES, MANY = 10, 1000  # of a visit; of a reader who comes again while the dictionary lasts
-LEAST = 2 * KB  # bytes; what is shorter leads to another page
+PAGES, MANY = 10, 1000  # of a visit; of a reader who returns while the dictionary lasts
+LEAST = 2 * KB  # bytes; shorter pages only lead to another
 
 
 def manual_pages(run, most):
@@ -43,7 +43,7 @@ def manual_pages(run, most):
 
 
 def site_steps(run, site, visits, largest):
-    """The steps of so many visits of ten pages; the other pages make the dictionary."""
+    """The steps of `visits` visits of ten pages; the other pages make the dictionary."""
     pages, origin = manual_pages(run, run.pick(30, 120, 0))
     run.add_corpus(SITE, [page.body for page in pages], origin)
     mixed = sorted(pages, key=lambda page: hashlib.sha256(page.url.encode()).digest())

@@ -1,7 +1,6 @@
-"""How soon a browser can use what comes: the segments of a response until a decoder has its first
-text, and half of it; a Chromium behind a slow link; the time until the head of a large file leaves;
-and what comes of a page while its script still works.
-"""
+"""How soon a browser can use a response: the segments until a decoder has its first text, and half
+of it; a Chromium behind a slow link; the time until the head of a large file leaves; and the part
+of a page that arrives while its script still works."""
 
 import itertools
 
@@ -19,7 +18,7 @@ SETUP = ("Responses over HTTP/1.1, with head and chunks, are cut into segments o
 SECONDS = 8, 45, 90
 
 KB = corpus.KB
-SEGMENT, AT_ONCE = 1448, 4  # bytes; segments that come together anyway
+SEGMENT, AT_ONCE = 1448, 4  # bytes; segments that arrive together anyway
 SIZES = (16, 36, 120, 300)  # KB
 PAGE, LARGE = 120, 1024
 DICTIONARY = "/dictionaries/site.dict"
@@ -52,7 +51,7 @@ SCRIPTED = {**{f"elastic {coding} {level}": ours(coding, level)
 
 
 def segments(one, size, body, coding, fields, dictionary):
-    """(a row's figures, the share of the text after each segment), or None: another coding came."""
+    """(a row's figures, the share of the text after each segment); None if another coding came."""
     raw = b"".join(data for _, data in pieces.fetch(one, f"/{size}.html", {
         "Accept-Encoding": coding, **fields}))
     cut = [raw[at:at + SEGMENT] for at in range(0, len(raw), SEGMENT)]
@@ -65,7 +64,7 @@ def segments(one, size, body, coding, fields, dictionary):
 
 
 def each_server(run, site, dictionary, notes):
-    """(name, server, coding, fields, dictionary); the server ends with its turn."""
+    """(name, server, coding, fields, dictionary); the server ends after its turn."""
     rows = {f"elastic {coding} {level}": beside.Row(ours(coding, level, ANY_SIZE), coding=coding)
             for coding, levels in LEVELS.items() for level in run.pick(levels[1:2], levels, levels)}
     rows |= {name: beside.ROWS[name] for name in run.pick(PEERS[:1], PEERS, PEERS)}
@@ -132,7 +131,7 @@ def scripted(run, site, body):
 
 
 def in_chromium(run, site, text, notes):
-    """Saves what painted.loads() gives of this module's setups."""
+    """Saves the results of painted.loads() for this module's setups."""
     painted.write(site, "painted", text)
     servers = {name: setup.serve(run, run.new_name("httpd"), site=site).start()
                for name, setup in SCRIPTED.items() if setup.is_ours}

@@ -1,4 +1,4 @@
-"""What following the load is worth: with zlib alone, as when the idea was published, and with
+"""The value of following the load: with zlib alone, as when the idea was published, and with
 today's engines.
 
 After "Automatic and Dynamic Configuration of Data Compression for Web Servers".
@@ -26,7 +26,7 @@ ALL = (*GAIN, IDENTITY)
 SOME = tuple(name for name in ALL if not name.endswith(("2", "4", "5", "7", "8")))
 FAMILIES = {"smoke": (Family(load.MIX, (.05,), ("today, 1", f"today, {DEFAULT}", IDENTITY)),),
             "quick": (Family(load.MIX, (.1, .5), SOME),),
-            # Beyond, level 1 of zlib is overloaded, and there is nothing to choose.
+            # Above this, level 1 of zlib is overloaded, and there is no choice.
             "normal": (Family(load.MIX, (.1, .3, .5), ALL),
                        Family("day up to", (.5,), ALL, day=True))}
 LENGTHS = {"smoke": load.LENGTHS["smoke"], "quick": load.LENGTHS["quick"],
@@ -60,12 +60,12 @@ def find(rows):
 
 
 def spread(rows, levels):
-    """How many times the CPU of the cheapest level the dearest takes, at the lowest load."""
+    """The CPU of the dearest level relative to the cheapest, at the lowest load."""
     middle = {leg: stats.median(row["cpu_usec"] for row in of) for (leg,), of in stats.group(
         [row for row in rows if row["regime"] == rows[0]["regime"] and "overload" not in row],
         "leg").items()}
     beyond = [middle[leg] - middle.get(IDENTITY, math.nan) for leg in levels if leg in middle]
-    # On a machine with other work, a difference may be none.
+    # On a busy machine, a difference may be zero.
     return max(beyond) / min(beyond) if beyond and min(beyond) > 0 else math.nan
 
 

@@ -1,7 +1,7 @@
 """A 42 KB page and its 41 images over one pipelined connection of an Ethernet.
 
 After "The Effect of HTML Compression on a LAN": packets and seconds of a first visit, plain and
-compressed. The client is a browser's start: see visit.py.
+compressed. The client acts like a starting browser: see visit.py.
 """
 
 from benchkit import link, plot, rounds, server, stats, web
@@ -24,11 +24,11 @@ SETUP = ("One page and its 41 images over one pipelined connection; two network 
 SECONDS = 6, 40, 90
 
 # The source's client, libwww: requests are gathered up to 1 KB, or for 50 ms. Two requests fill the
-# small buffer: as many as the first segment of the compressed page has links.
+# small buffer: as many as the compressed page's first segment has links.
 BUFFER, SMALL_BUFFER, TIMER = 1024, 300, 0.05
 RATES = ("10mbit", "100mbit", "1gbit")
-# How systems start a connection: the source's (one segment, late acknowledgements), today's.
-# And the client's buffer.
+# How systems start a connection: the source's (one segment, late acknowledgements), today's; and
+# the client's buffer.
 OLD, SMALL, TODAY = "as in 1997", "as in 1997, small buffer", "as today"
 STARTS = {OLD: (1, True, BUFFER), SMALL: (1, True, SMALL_BUFFER), TODAY: (None, False, BUFFER)}
 VARIANTS = {"plain": plot.IDENTITY, "gzip": plot.GZIP, "kept": plot.KEPT}

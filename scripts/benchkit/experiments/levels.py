@@ -1,7 +1,7 @@
 """A 120 KB dynamic page at every level of every coding: bytes, capacity and compression time.
 
-After figures 1 and 3b of "Automatic and Dynamic Configuration of Data Compression for Web
-Servers". The page comes from a handler, of unknown length, and is compressed for each response.
+After figures 1 and 3b of "Automatic and Dynamic Configuration of Data Compression for Web Servers".
+The page comes from a handler, of unknown length, and is compressed for each response.
 """
 
 from benchkit import corpus, handler, load, overhead, plot, rounds, server, stats
@@ -21,7 +21,7 @@ SECONDS = 5, 50, 110
 
 LEVELS = {"gzip": range(1, 10), "br": range(0, 10), "zstd": range(1, 13)}
 IDENTITY = ("identity", 0)
-STOCK = "mod_deflate"  # zlib alone: what is left of the gain beside it is not the engine's
+STOCK = "mod_deflate"  # zlib alone: the difference to it is due to the engine
 CLIENTS = 4
 KEYS = "coding", "level"
 COLOURS = {"gzip": plot.GZIP, "br": plot.BR, "zstd": plot.KEPT, STOCK: plot.IDENTITY}
@@ -53,7 +53,7 @@ def stock_leg(run, page, level):
 
 
 def summarize(page, rows):
-    """A row for each setup: medians."""
+    """A row of medians for each setup."""
     middle = stats.medians(rows, KEYS, ("sent_bytes", overhead.STEADY))
     base = middle[IDENTITY][overhead.STEADY]
     return [{"coding": coding, "level": level, "sent_bytes": figures["sent_bytes"],

@@ -1,8 +1,8 @@
-"""Regret: what the defaults and pinned levels, the stock modules and nginx take in each regime, to
-the best of them there.
+"""Regret: the figures of the defaults and pinned levels, the stock modules and nginx in each
+regime, relative to the best of them there.
 
-An operator's alternative to a level that follows the load is not the best level of each load,
-which he cannot know beforehand; it is one level, pinned and forgotten.
+An operator cannot pin the best level of each load, because he does not know the load beforehand;
+his alternative to a level that follows the load is one pinned level.
 """
 
 import math
@@ -29,9 +29,9 @@ SETUP = (
     "serve; clients leave after 2 s.")
 SECONDS = 15, 320, 4300
 
-# All rates are of one replay, so that they multiply nothing. All legs get the mixed pages at all
-# loads; other pages and the day get the legs that somebody would choose, at one or two loads. The
-# full product would take a day.
+# All rates come from one replay, so they add no passes. All legs get the mixed pages at all loads;
+# other pages and the day get the legs that somebody would choose, at one or two loads. The full
+# product would take a day.
 ALL = tuple(legs.LEGS)
 OLDER = tuple(name for name in ALL if name.endswith("before"))
 SOME = (DEFAULT, DEFAULT_GZIP, "zstd 1", "zstd 4", "br 4", "gzip 1", "gzip 3", "gzip 6",
@@ -56,8 +56,8 @@ SCALED = {"smoke": "Its figures mean nothing. ", "normal": "",
 
 # The flood: load, height, and seconds before, within and after it.
 BASE, HEIGHT = 0.15, 10
-PATIENCE, TRIES = 2.0, (1, 3)  # seconds after which a client gives up, or every other asks again
-CHEAPEST = "gzip 1"  # of what compresses
+PATIENCE, TRIES = 2.0, (1, 3)  # seconds until a client gives up; every other one asks again
+CHEAPEST = "gzip 1"  # of all that compress
 FLOODED = (DEFAULT, DEFAULT_GZIP, CHEAPEST, "zstd 1", "mod_deflate 1", "nginx 1", IDENTITY)
 CURVES = {DEFAULT: plot.KEPT, "zstd 1": plot.BR, "gzip 1": plot.GZIP, "gzip 6": plot.CACHED,
           "mod_deflate 1": plot.IDENTITY, "nginx 1": plot.THRESHOLD}
@@ -74,7 +74,7 @@ def flood(run, passes, names, count):
         visits = site.visits(arrivals.poisson(curve, rate, total, number) or [0.0], number, paths,
                              TRIES)
         seen = site.replay(httpd, visits, PATIENCE, passes.legs[name].accept)
-        httpd.stop()  # and a new start, without requests that nobody waits for
+        httpd.stop()  # restart, to drop requests of clients that are gone
         httpd.start()
         each = [{"round": number, "leg": name, "second": round(start - before, 2),
                  "failed": seen.failures(start, end), "arrivals": len(seen.between(start, end)),
@@ -90,7 +90,7 @@ def flood(run, passes, names, count):
 
 
 def regret_findings(rows, population, rate):
-    """The default's worst regret for these clients, and that of what one would pin."""
+    """The default's worst regret for these clients, and that of the best pinned level."""
     present = dict.fromkeys(row["leg"] for row in rows)
     names = legs.serving(present, population, rate)
     pinned = [name for name in names if legs.known(name).pinned]
@@ -115,7 +115,7 @@ def regret_findings(rows, population, rate):
     found.append(Finding(f"{key}-pinned", f"{whom}: worst regret of what one would pin, "
                          f"{single or 'nothing'}, mean time" + f" ({at})" * bool(at), figure,
                          "larger", note="each level is overloaded somewhere"))
-    if rate == RATES[0]:  # they are the same at all
+    if rate == RATES[0]:  # equal for all rates
         best = single.partition(" or ")[0]
         found.append(Finding(f"{population}-bytes", f"{legs.POPULATIONS[population]}: bytes of "
                              f"{ours} to those of {best or 'no leg'}",
@@ -164,7 +164,7 @@ def draw(run, rows, seconds):
 
 
 def curves(regrets, colours):
-    """Curves of those legs of which there is a figure."""
+    """Curves of the legs that have figures."""
     found = [plot.by_load(regrets, name, name, "o-" if name.endswith(DEFAULT) else "x--", colour)
              for name, colour in colours.items()]
     return [curve for curve in found if curve.x]

@@ -1,7 +1,7 @@
-"""Memory of a server whose responses, or request bodies, are all on their way at once.
+"""The memory of a server whose responses, or request bodies, are all in flight at once.
 
-Clients stop reading, or sending, before the end, and so each body's engine is in use until they go
-away: what is seen does not depend on how fast the machine is.
+Clients stop reading or sending before the end, so that each body's engine stays in use until they
+leave: the result does not depend on the machine's speed.
 """
 
 import contextlib
@@ -23,14 +23,14 @@ SETUP = ("One process of httpd and 32 clients that stop before the end of their 
 SECONDS = 20, 30, 60
 
 KB = corpus.KB
-PATIENCE = 120  # seconds for a server that encodes as many bodies as there are clients
-# What is left of an encoded body when its client stops: more than httpd (64 KB) and both sockets
-# (twice what they are asked for) hold, so that the encoder has not ended.
+PATIENCE = 120  # seconds for a server that encodes a body for each client
+# The rest of an encoded body when its client stops: more than httpd (64 KB) and both sockets (twice
+# their setting) hold, so that the encoder has not ended.
 LEFT = 384 * KB
 SOCKET = 64 * KB
 SOCKETS = f"SendBufferSize {SOCKET}\nReceiveBufferSize {SOCKET}\nTimeout 600\n"
-SPARE_THREADS = 8  # where all threads are busy for a moment, httpd closes connections that wait
-KEPT_BACK = 64  # bytes that end an upload, and are not sent
+SPARE_THREADS = 8  # if all threads are busy, httpd closes waiting connections
+KEPT_BACK = 64  # bytes at the end of an upload that are not sent
 
 PAGES = {"1 MB, whole": 1024 * KB, "4 MB, streamed": 4096 * KB}
 SETUPS = {"no compression": NOTHING, "mod_deflate 6": mod_deflate(6), "gzip 6": ours("gzip", 6),
@@ -60,19 +60,20 @@ def anonymous_kb(pids):
 
 
 def connect(httpd, request):
-    """A connection that holds little, on which `request` was sent."""
+    """A connection with small buffers, on which `request` was sent."""
     connection = socket.socket()
     connection.settimeout(PATIENCE)
     for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
         connection.setsockopt(socket.SOL_SOCKET, option, SOCKET)
     connection.connect((httpd.address, httpd.port))
-    with contextlib.suppress(ConnectionError):  # where the server refuses what is being sent
+    with contextlib.suppress(ConnectionError):  # the server may refuse the body
         connection.sendall(request)
     return contextlib.closing(connection)
 
 
 def held_kb(httpd, request, clients, wanted=0):
-    """With as many connections that have sent the request, read `wanted` bytes, and stop."""
+    """KB with this many connections that have sent the request, read `wanted` bytes, and
+    stopped."""
     with contextlib.ExitStack() as stack:
         for connection in [stack.enter_context(connect(httpd, request)) for _ in range(clients)]:
             left = wanted
@@ -100,8 +101,7 @@ def responses(run, setup, page, clients):
 
 def uploads(run, name, body, clients):
     """KB while `clients` have each sent all but the end of a request body, which a script behind
-    the decoder counts.
-    """
+    the decoder counts."""
     setup, coding, window = UPLOADS[name]
     encoded = codecs.encode(body, coding, window)
     httpd = setup.serve(run, run.new_name("server"), SOCKETS + CGI, ("cgid",), children=1,

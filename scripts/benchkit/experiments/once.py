@@ -1,6 +1,6 @@
-"""Pages that were seen before are not encoded again: what the cache of encodings gives and costs.
+"""Repeated pages are not encoded again: the benefit and cost of the cache of encodings.
 
-Proxied private pages of 120 KB: one again and again, a hundred in turn, no two alike.
+Proxied private pages of 120 KB: one again and again, a hundred in turn, all different.
 """
 
 import dataclasses
@@ -52,13 +52,13 @@ SETUPS = {
     WITH: ours("gzip", 6, STORE), ALL: Setup(f"Elastic On\n{STORE}", coding=None)}
 COLOURS = {IDENTITY: plot.IDENTITY, STOCK: plot.BR, WITHOUT: plot.GZIP, WITH: plot.KEPT,
            ALL: plot.THRESHOLD}
-# A visitor's own page: nobody else's, and nothing that a cache downstream may keep.
+# A visitor's own page, which no downstream cache may store.
 COOKIE = {"Cookie": "session=b1946ac92492d2347c6235b4d2611184"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Leg(rounds.Leg):
-    """A leg whose client is a visitor with a cookie; `path` has a place for a number."""
+    """A leg whose client is a visitor with a cookie; `path` has a placeholder for a number."""
 
     @property
     def headers(self):
@@ -92,7 +92,7 @@ def legs_of(servers):
 
 
 def check(leg, text):
-    """One response is what the origin wrote; the size of its body."""
+    """Checks that one response is the origin's page; returns its body's size."""
     status, headers, body = leg.server.get(leg.path.format(1), leg.headers)
     coding = headers.get("Content-Encoding", "")
     if status != 200 or leg.coding not in (None, coding) or not codecs.decode(
@@ -102,7 +102,7 @@ def check(leg, text):
 
 
 class Loads:
-    """Loads a leg with as many requests as take about so many seconds."""
+    """Loads a leg with as many requests as take about this many seconds."""
 
     def __init__(self, run, legs, seconds):
         self.run, self.calls = run, 0
@@ -110,7 +110,7 @@ class Loads:
             dataclasses.replace(leg, path=leg.path.format(1)), CLIENTS, seconds) for leg in legs}
         for leg in legs:
             if leg.labels["pages"] == HUNDRED:
-                # What is stored first must have been seen before.
+                # An encoding is stored only if the page was seen before.
                 for _ in range(3):
                     self.ask(leg, IN_TURN)
 

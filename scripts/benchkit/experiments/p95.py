@@ -1,8 +1,8 @@
-"""The 95th percentile of compression time at levels 2, 4 and 8 as the CPU is used more.
+"""The 95th percentile of compression time at levels 2, 4 and 8 as CPU use grows.
 
 After "Automatic and Dynamic Configuration of Data Compression for Web Servers", section 5.4. Pages
-come from php-fpm at rates that make up given shares of each level's capacity; the compression time
-is what the module notes in the log: the time elapsed in the encoder, waits for the CPU included.
+come from php-fpm at rates that are given shares of each level's capacity. The compression time is
+the module's note in the log: elapsed time in the encoder, including waits for the CPU.
 """
 
 import math
@@ -25,8 +25,8 @@ LEVELS = (2, 4, 8)
 SHARES = (0.2, 0.4, 0.6, 0.8, 0.92)  # of capacity
 LOW, MIDDLE, HIGH = SHARES[0], SHARES[2], SHARES[-1]
 LEAST_ARRIVALS = 400  # of a level at a share: 20 are beyond the percentile
-LEAST = 0.05  # of the straight line: a smaller difference cannot be distinguished from none
-TIMEOUT = 10  # seconds; nothing is to be lost here
+LEAST = 0.05  # of the straight line: a smaller difference counts as none
+TIMEOUT = 10  # seconds; nothing may be lost here
 
 
 def measure(run, dynamic):
@@ -63,15 +63,16 @@ def times_of(logged):
 
 
 def growth(by_round):
-    """The difference of levels 8 and 2 at the top, to that on a straight line from the lower half.
+    """The difference of levels 8 and 2 at the top, relative to that on a straight line from the
+    lower half.
 
-    `by_round` are {(level, share): p95}; the differences are those of their medians, because within
-    a round they are small differences of noisy figures.
+    `by_round` are {(level, share): p95}. The differences are those of the medians, because within a
+    round they are small differences of noisy figures.
     """
     apart = {share: stats.median(times[8, share] for times in by_round)
              - stats.median(times[2, share] for times in by_round) for share in (LOW, MIDDLE, HIGH)}
     slope = (apart[MIDDLE] - apart[LOW]) / (MIDDLE - LOW)
-    # By noise the line may fall; then a level one is taken.
+    # Noise may make the line fall; then a level one is used.
     line = apart[MIDDLE] + max(slope, 0) * (HIGH - MIDDLE)
     return stats.ratio(max(apart[HIGH], LEAST * line), line)
 

@@ -28,7 +28,7 @@ ALL_SIZES = (BASE, NGINX_BASE, ZLIB, "elastic gzip 1", "elastic gzip 6", "elasti
              "mod_deflate 1", "mod_deflate 6", "mod_brotli 5", "nginx gzip 1", "nginx gzip 6")
 
 
-# (key, leg, peer, what its CPU is aimed at)
+# (key, leg, peer, the aim of its CPU)
 TARGETS = (("gzip-6", "elastic gzip 6", "mod_deflate 6", 0.36),
            ("gzip-1", "elastic gzip 1", "mod_deflate 1", 0.18),
            ("zlib", ZLIB, "mod_deflate 6", 0.68), ("br-5", "elastic br 5", "mod_brotli 5", 0.50),
@@ -43,7 +43,7 @@ def legs_of(servers, bodies):
         for name, one in servers.items():
             row = ROWS[name]
             if size == PAGE or name in ALL_SIZES:
-                # What a default leaves alone, because it fits a segment, comes as it is.
+                # A default leaves a body alone that fits a segment.
                 found.append(rounds.Leg(
                     {"server": name, "size": size}, one, f"/{size}.html", body, row.coding,
                     ALL_CODINGS if row.coding is None else row.coding or "identity"))
@@ -83,7 +83,7 @@ def find(rows):
 
 
 def draw(run, middle):
-    """Pages a second and bytes of the page: the further up and to the left, the better."""
+    """Pages a second and bytes of the page: up and to the left is better."""
     with plot.figure(run, "", f"a page of {PAGE} KB: pages a second of one CPU, and bytes",
                      width=6.4, height=4.4) as (axes,):
         for (name, size), figures in middle.items():

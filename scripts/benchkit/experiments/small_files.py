@@ -2,8 +2,8 @@
 
 After "Why Compressing Small Files is a Bad Idea": h2load, 20 clients, each file with and without
 gzip. The source's server kept the compressed files; here gzip is measured four ways: made for each
-response, made only above the one-segment threshold, made for the first response and kept in memory,
-and kept as precompressed files.
+response, made only above the one-segment threshold, made for the first response and cached in
+memory, and as precompressed files.
 """
 
 import math
@@ -33,12 +33,12 @@ VARIANTS = {
     "kept": ("gzip, precompressed", plot.KEPT, "gzip"),
     "cached": ("gzip, kept at the first request", plot.CACHED, "gzip"),
     "gzip": ("gzip, each time", plot.GZIP, "gzip"),
-    # The response's header decides with the body's size what the threshold leaves alone.
+    # The threshold depends on the size of the header and the body.
     "threshold": ("gzip, each time, above one segment", plot.THRESHOLD, None)}
 
 
 def find(files, rows):
-    """The source's findings on its own way, kept gzip, and the threshold's for gzip each time."""
+    """The source's findings for its own way, kept gzip, and the threshold's for gzip each time."""
     small = [name for name, body in files if len(body) <= SMALL]
     large = [name for name, _ in files if name not in small]
     alone = [name for name, body in files

@@ -1,4 +1,4 @@
-"""A load near capacity, then 69 % more of it for a while: a fixed level against an elastic one.
+"""A load near capacity, then 69 % more for a while: a fixed level against an elastic one.
 
 After "Automatic and Dynamic Configuration of Data Compression for Web Servers", section 5.2: level
 6, and elastic with 6 as its ceiling, as one server and as three behind a balancer. Pages come from
@@ -24,13 +24,13 @@ SETUP = ("The same arrivals and pages of 120 KB for all servers, gzip up to leve
          "the CPU and the php-fpm of one.")
 SECONDS = 12, 90, 180
 
-# To the attack's length, how long a server is watched afterwards. What the static one was asked for
-# beyond its capacity, it serves afterwards with the 15 % that the normal load leaves.
+# How long a server is watched afterwards, relative to the attack's length. The static one then
+# serves its backlog with the 15 % that the normal load leaves.
 AFTER = {"static": 4.0, "elastic": 1.5}
 COLOURS = {"static": plot.IDENTITY, "elastic": plot.GZIP, "static, three": plot.BR,
            "elastic, three": plot.KEPT}
-STEPS = 4  # of spikes.ATTACK: a spike of that many is the largest that is tried
-SURVIVES = 0.01  # of the requests since the attack's beginning, that may fail at most
+STEPS = 4  # of spikes.ATTACK: the largest spike has this many
+SURVIVES = 0.01  # of the requests since the attack began, that may fail
 
 BALANCER = "ListenBacklog 4096\n<Proxy balancer://members>\n{members}</Proxy>\n" \
     "ProxyPass / balancer://members/\nProxyTimeout 60\n"
@@ -43,7 +43,7 @@ def setup_of(name):
 
 
 def serve(dynamic, name):
-    """(the server that clients ask, those whose logs tell the levels)."""
+    """(the server for clients, the servers whose logs have the levels)."""
     count = 3 if name.endswith("three") else 1
     members = [dynamic.serve(setup_of(name)) for _ in range(count)]
     if count == 1:
@@ -72,9 +72,8 @@ def one_pass(dynamic, name, times, length):
 
 
 def search(dynamic, name, base, length, halvings, seed):
-    """(the largest spike that a server survives, to its normal load; its end, "<" or ">" where
-    none or all that were tried were survived; the tries).
-    """
+    """(the largest spike that a server survives, relative to its normal load; its bound, "<" or ">"
+    if it survived none or all; the tries)."""
     front, _ = serve(dynamic, name)
     tried = []
 
@@ -108,7 +107,7 @@ def measure(run, dynamic):
     rows, over_time, limits, tries, capacity, times = [], {}, [], [], {}, {}
     for number, name in rounds.interleaved(run, COLOURS):
         if number not in capacity:
-            # Anew for each round: what was an attack a minute ago may be none for a faster machine.
+            # For each round, because a faster machine may not notice the previous attack.
             capacity[number] = dynamic.capacity(calibrated, [dynamic.path],
                                                 min(1, length))
             times[number] = arrivals.poisson(curve, spikes.NEAR * capacity[number], total,

@@ -1,4 +1,4 @@
-"""A 300 KB page: as it is, compressed for each request, at the first one, and beforehand.
+"""A 300 KB page: uncompressed, compressed for each request, for the first one, and beforehand.
 
 After "gzip encoding and compress middleware": wrk, 100 connections, 10 seconds.
 """

@@ -1,9 +1,9 @@
 """Compression in the application by a monitor's level, beside compression in the server.
 
 After "Automatic and Dynamic Configuration of Data Compression for Web Servers", sections 4.1 and
-4.2: System-A is a module of httpd, here this one; System-B a monitor process, here elasticd, and a
-plugin, here PHP's and Python's, which compresses before httpd sees the page. All have gzip 1 to 6,
-a static server has 6, and all get the spike of section 5.2.
+4.2: System-A is a module of httpd, here this one; System-B is a monitor process, here elasticd, and
+a plugin, here PHP's and Python's, which compresses before httpd sees the page. All have gzip 1 to
+6, a static server has 6, and all get the spike of section 5.2.
 """
 
 import time
@@ -21,7 +21,7 @@ SETUP = ("The same arrivals for all servers of PHP's pages, and of Python's; the
          "overrun by that. The CPU of the application, httpd and elasticd is counted.")
 SECONDS = 12, 45, 100
 
-AFTER = 1.0  # to the attack's length
+AFTER = 1.0  # relative to the attack's length
 LEVELS = 1, spikes.CEILING
 STATIC, MODULE, PLUGIN = "static 6", "System-A: the module", "System-B: elasticd, plugin"
 PYTHON = ", Python"
@@ -41,7 +41,7 @@ class Systems:
                       STATIC + PYTHON: python, PLUGIN + PYTHON: plugin}
 
     def serve(self, name):
-        """A started server of the system, of which one page was checked."""
+        """A started server of the system, after a check of one page."""
         setup = (setups.NOTHING if name.startswith(PLUGIN) else
                  setups.step(spikes.CEILING, spikes.INTERVAL) if name == MODULE else
                  setups.ours("gzip", spikes.CEILING))
@@ -50,7 +50,7 @@ class Systems:
         return httpd
 
     def replay(self, name, times, patience):
-        """(what became of the arrivals, [(seconds since the epoch, level)])."""
+        """(the results of the arrivals, [(seconds since the epoch, level)])."""
         of, httpd = self.sites[name], self.serve(name)
         with system_b.Trace(self.daemon, *LEVELS, time.time) as trace:
             seen = site.replay(httpd, site.pages(times, of.path), patience)

@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 /*
- * A file is read in pieces of this size: large enough that the calls do not show in a profile, and
- * no more than a process of hundreds should keep for it.
+ * Files are read in pieces of this size. The calls then take no measurable time, and hundreds of
+ * processes can afford the memory.
  */
 #define FILE_PIECE (32 * 1024)
 
 /*
- * Nobody else can change the data of `e`. The owner of a mapped file can write to it at any time,
- * and types of other modules are not known: such data is copied before it is used twice.
+ * True if nobody else can change the data of `e`. The owner of a mapped file can write to it at any
+ * time, and other modules' types are unknown: such data is copied before it is used twice.
  */
 static bool body_is_private(const apr_bucket *e)
 {
@@ -84,7 +84,7 @@ void el_body_drop(apr_bucket_brigade *bb)
     apr_size_t len;
 
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
-        /* mod_cgi waits for the end of its script, which waits for a reader. */
+        /* mod_cgi waits for its script to end, and the script waits for a reader. */
         if (strcmp(e->type->name, "CGI") == 0) {
             (void)apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
         }
@@ -101,7 +101,7 @@ apr_status_t el_no_body(ap_filter_t *f, apr_bucket_brigade *bb)
     return APR_BRIGADE_EMPTY(bb) ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
 }
 
-/* Reads a file bucket at the descriptor: no seek, no bucket of what was read. */
+/* Reads a file bucket through its descriptor: no seek, and no bucket for the data. */
 static apr_status_t body_read_file(const apr_bucket *bucket, char *to, size_t nbytes)
 {
     const apr_bucket_file *file = bucket->data;
@@ -124,9 +124,8 @@ static apr_status_t body_read_file(const apr_bucket *bucket, char *to, size_t nb
 }
 
 /*
- * Copies the data of a bucket of known length, `room` at most, and sets `*copied`. A file is read
- * without its bucket noticing; of any other bucket, data that cannot be had at once is in a bucket
- * behind it afterwards.
+ * Copies the data of a bucket of known length, at most `room` bytes, and sets `*copied`. A file's
+ * bucket stays as it is. Another bucket may be split if not all of its data is ready.
  */
 static apr_status_t body_copy(apr_bucket *bucket, char *to, size_t room, size_t *copied)
 {
@@ -162,7 +161,6 @@ apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t 
         apr_status_t rv;
 
         if (is_shared && e->length <= most) {
-            /* A bucket with a copy of the data takes this one's place. */
             apr_bucket *original = e;
             char *copy = malloc(original->length + 1);
             size_t copied;
@@ -180,7 +178,7 @@ apr_status_t el_body_set_aside(apr_bucket_brigade *bb, apr_pool_t *pool, size_t 
             incomplete = incomplete || is_shared;
             rv = apr_bucket_setaside(e, pool);
         }
-        /* httpd keeps a bucket that cannot be set aside, and says so. */
+        /* httpd keeps buckets whose type cannot be set aside (APR_ENOTIMPL). */
         if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
             return rv;
         }
@@ -278,7 +276,7 @@ void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb
 
 /* ---- a private copy -------------------------------------------------------------------------- */
 
-/* Room for the first bytes of a script: most pages fit. From then on it doubles. */
+/* First allocation for a script's output, enough for most pages; it doubles from there. */
 #define ROOM_LEAST ((size_t)64 * 1024)
 
 struct el_copy {
@@ -286,14 +284,14 @@ struct el_copy {
     size_t most;
     char *bytes;
     size_t nbytes, room;
-    unsigned unread; /* buckets of unknown length that nobody has read yet */
-    bool ended;      /* EOS has come */
+    unsigned unread; /* buckets of unknown length that no filter has read yet */
+    bool ended;      /* EOS was seen */
     bool failed;
 };
 
 /*
- * Stands in place of a bucket's own data while nobody has read it. Its type has the name of the
- * bucket's own, by which filters know how to read it.
+ * Replaces the data of a bucket that has not been read. The type keeps the original's name, by
+ * which filters know how to read it.
  */
 typedef struct {
     el_copy_t *copy;
@@ -310,7 +308,7 @@ void el_copy_end(el_copy_t *copy)
     copy->nbytes = copy->room = 0;
 }
 
-/* Makes room for `nbytes` more. False if it cannot: the copy has failed. */
+/* Makes room for `nbytes` more. Returns false, and the copy fails, if it cannot. */
 static bool body_copy_reserve(el_copy_t *copy, size_t nbytes)
 {
     size_t needed = copy->nbytes + nbytes, room = 2 * copy->room;
@@ -323,13 +321,13 @@ static bool body_copy_reserve(el_copy_t *copy, size_t nbytes)
         el_copy_end(copy);
         return false;
     }
-    /* A file that is the whole body gets its own size. */
+    /* A file that is the whole body gets exactly its size. */
     room = room < needed ? needed : room;
     room = room < ROOM_LEAST ? ROOM_LEAST : room;
     room = room < copy->most ? room : copy->most;
     bytes = el_memory_acquire(&copy->account, room);
     if (!bytes) {
-        /* Refused to the copy, not to the body that this thread encodes next. */
+        /* The copy was refused, not the body that this thread encodes next: clear the refusal. */
         el_budget_take_refusal();
         el_copy_end(copy);
         return false;
@@ -360,7 +358,7 @@ static void body_copy_watch(el_copy_t *copy, apr_bucket *bucket)
     copy->unread++;
 }
 
-/* Makes the bucket what it was; returns its copy. */
+/* Restores the bucket, and returns the copy that watched it. */
 static el_copy_t *body_copy_unwatch(apr_bucket *bucket)
 {
     watched_t *watched = bucket->data;
@@ -373,7 +371,7 @@ static el_copy_t *body_copy_unwatch(apr_bucket *bucket)
     return copy;
 }
 
-/* After the read, the bucket has the data that came, and the next bucket stands for the rest. */
+/* A read leaves the data in this bucket, and the rest in the next one. */
 static apr_status_t body_copy_read_watched(apr_bucket *bucket, const char **data, apr_size_t *len,
                                  apr_read_type_e mode)
 {
@@ -446,12 +444,12 @@ void el_copy_take(el_copy_t *copy, apr_bucket_brigade *bb)
         if (APR_BUCKET_IS_EOS(e)) {
             copy->ended = true;
         } else if (APR_BUCKET_IS_METADATA(e)) {
-            /* An error, or the end of the connection: the body is not what it should have been. */
+            /* An error bucket or the end of the connection: the body is not complete. */
             if (!APR_BUCKET_IS_FLUSH(e)) {
                 el_copy_end(copy);
             }
         } else if (copy->unread > 0) {
-            /* These bytes follow some that nobody has read. */
+            /* Bytes before these have not been read, so the order would be lost. */
             el_copy_end(copy);
         } else if (e->length == EL_BODY_UNKNOWN) {
             body_copy_watch(copy, e);

@@ -15,9 +15,9 @@
 EL_USE_LOG;
 
 /*
- * 2^32 times √2 - 1, to the nearest odd number. Its multiples, modulo 2^32, are spread evenly and
- * without a period: a site whose requests come in rounds has each of them sampled. It is not the
- * number that mixes two setups, or only one of them would be.
+ * 2^32 × (√2 − 1), rounded to an odd number. Its multiples modulo 2^32 spread evenly, so that each
+ * page of a periodic load gets sampled. It must differ from the number that mixes two setups, or
+ * only one of the setups would be sampled.
  */
 #define SPREAD 1779033703u
 
@@ -30,8 +30,8 @@ el_meter_t el_meter_create(void)
 }
 
 /*
- * The time elapsed lies inside of the CPU time: a kernel lets other threads run when a system call
- * returns, and in a busy process the sampled responses would seem to take many times longer.
+ * Measures elapsed time inside the CPU time: the kernel may run other threads when a system call
+ * returns, and that would inflate the elapsed time of sampled responses.
  */
 void el_meter_start(el_meter_t *meter)
 {
@@ -49,7 +49,7 @@ void el_meter_stop(el_meter_t *meter)
     }
 }
 
-/* The output of a whole body, and the memory that it lies in. */
+/* A whole body's output, and its memory. */
 typedef struct {
     void *buffer;
     const uint8_t *data; /* within `buffer` */
@@ -58,9 +58,9 @@ typedef struct {
 } output_t;
 
 /*
- * Makes a bucket of the output of a whole body. With `spare`, copies what fits into a block of
- * httpd's own, so that the buffer serves the next body at once. Otherwise, or without memory for
- * that, the buffer itself goes out, and is released when it was sent.
+ * Makes a bucket of a whole body's output. With `spare`, output that fits into an httpd block is
+ * copied there, which frees the buffer for the next body. Otherwise, or if that fails, the buffer
+ * itself is sent, and released afterwards.
  */
 static void encoder_ship(el_encoder_t *encoder, const output_t *output, bool spare)
 {
@@ -83,11 +83,11 @@ static void encoder_ship(el_encoder_t *encoder, const output_t *output, bool spa
     encoder->meter.used.out += output->nbytes;
 }
 
-/* A whole body, encoded. */
+/* An encoded whole body. */
 typedef struct {
-    uint8_t *buffer; /* of the pool; NULL: that failed */
-    size_t room;     /* bytes that it has */
-    size_t nbytes;   /* of the body */
+    uint8_t *buffer; /* from the pool; NULL: encoding failed */
+    size_t room;     /* its size in bytes */
+    size_t nbytes;   /* of the encoded body */
     bool fresh;      /* the context was new */
 } whole_t;
 
@@ -122,8 +122,8 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
         size_t held;
 
         /*
-         * A client that is slow to read holds the output for long: output that goes out in its own
-         * buffer gets one of its size, if that is half as large or less and can be had.
+         * A slow client holds its output for long. If the output fills less than half of the
+         * buffer, send it in a smaller one.
          */
         if (whole.nbytes > EL_BODY_BLOCK && whole.nbytes <= whole.room / 2) {
             smaller = el_pool_buffer_acquire(whole.nbytes, &held);
@@ -177,7 +177,7 @@ static void encoder_close(el_encoder_t *encoder)
     }
 }
 
-/* A process that this one forks runs the cleanups of open streams, too, and must not count. */
+/* A forked process runs the cleanups of open streams too, but must not change the count. */
 static apr_status_t encoder_clean_up(void *encoder)
 {
     encoder_close(encoder);
@@ -246,10 +246,7 @@ bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t 
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
-/*
- * Output is passed on in pieces of this size: below the 64 KB from which httpd blocks on a slow
- * client.
- */
+/* The size of pieces that are passed on. From 64 KB on, httpd blocks for a slow client. */
 #define PASS_SIZE (32 * 1024)
 
 static void stream_forget_kept(el_stream_t *stream)
@@ -260,7 +257,7 @@ static void stream_forget_kept(el_stream_t *stream)
     }
 }
 
-/* From now on the body goes out as it was decided, or ends in error. */
+/* Ends the possibility to fall back: the body is sent as decided, or ends in error. */
 static void stream_commit(ap_filter_t *f, el_stream_t *stream)
 {
     if (stream->fallback) {
@@ -296,7 +293,7 @@ apr_status_t el_stream_break_off(ap_filter_t *f, el_stream_t *stream, apr_bucket
     stream->ops->abandon(f, stream->owner);
     stream->broken = true;
     stream_forget_kept(stream);
-    /* mod_cache would keep the part that it has as the whole. */
+    /* mod_cache would store the partial response as a complete one. */
     r->no_cache = 1;
     if (stream->out) {
         apr_brigade_cleanup(stream->out);
@@ -309,7 +306,7 @@ apr_status_t el_stream_break_off(ap_filter_t *f, el_stream_t *stream, apr_bucket
     return rv != APR_SUCCESS ? rv : APR_EGENERAL;
 }
 
-/* Puts out all that was taken so far and passes it on, with `bucket`, which is a FLUSH. */
+/* Flushes the filter's output, and passes it on with `bucket`, a FLUSH. */
 static apr_status_t stream_flush(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -322,7 +319,7 @@ static apr_status_t stream_flush(ap_filter_t *f, el_stream_t *stream, apr_bucket
     return rv == APR_SUCCESS ? el_stream_pass(f, stream) : rv;
 }
 
-/* Reads `bucket`; before a wait for more, the client gets what there is. */
+/* Reads `bucket`. If it has to wait, first sends the client all there is. */
 static apr_status_t stream_read(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket,
                                 const char **data, apr_size_t *len)
 {
@@ -344,8 +341,8 @@ static apr_status_t stream_read(ap_filter_t *f, el_stream_t *stream, apr_bucket 
 }
 
 /*
- * Takes the data of `bucket`, and the bucket: deletes it, or keeps it while the filter can still
- * fall back. Reading makes memory of a file's first piece, so of a file a reference is kept.
+ * Takes the data of `bucket`, and deletes the bucket, or keeps it while the filter can fall back.
+ * Reading a file bucket turns its beginning into memory, so for a file a reference is kept.
  */
 static apr_status_t stream_take(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket)
 {
@@ -362,7 +359,7 @@ static apr_status_t stream_take(ap_filter_t *f, el_stream_t *stream, apr_bucket 
         stream->dirty = stream->dirty || len > 0;
         rv = stream->ops->data(f, stream->owner, data, len);
     }
-    /* Passing something on has ended the fallback meanwhile, or the body cannot go on. */
+    /* The fallback has ended because output was passed on, or the body cannot go on. */
     if (rv != APR_SUCCESS || !stream->fallback) {
         if (reference) {
             apr_bucket_destroy(reference);
@@ -388,8 +385,8 @@ static apr_status_t stream_take(ap_filter_t *f, el_stream_t *stream, apr_bucket 
 }
 
 /*
- * The body cannot go on. If all of it is at hand, and nothing was passed on, the filter falls back;
- * other buckets than data, of which `out` has some, hold wherever they stand before EOS.
+ * The body cannot go on. If all of it is still there and nothing was passed on, the filter falls
+ * back. `out` may hold metadata buckets; their place before EOS does not matter.
  */
 static apr_status_t stream_stop(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb,
                                 apr_status_t rv)
@@ -447,7 +444,7 @@ apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_briga
     if (rv == APR_SUCCESS) {
         rv = el_stream_pass(f, stream);
     }
-    /* The kept data must outlast this call of the filter, but a file need not. */
+    /* Kept data must survive this call; a kept file may be closed, so it ends the fallback. */
     if (stream->kept && el_body_set_aside(stream->kept, f->r->pool, 0) != APR_SUCCESS) {
         stream_commit(f, stream);
     }

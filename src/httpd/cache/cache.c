@@ -18,47 +18,47 @@
 EL_USE_LOG;
 
 /*
- * Bytes of copies in each process: a hundred pages and more. Processes with one thread are many,
- * and share the requests.
+ * Bytes of local copies in each process, enough for a hundred pages. Processes with one thread are
+ * numerous and share the requests, so they keep less.
  */
 #define COPIES (4 * 1024 * 1024)
 #define COPIES_ALONE (256 * 1024)
 
 /*
- * Seconds for which threads that waited for an encoding find it in this process, whatever another
- * machine stores.
+ * For this many seconds, threads that waited for an encoding find it in this process, even if
+ * another machine replaces the entry.
  */
 #define HANDED_OVER 1
 
-/* Bytes of the largest encoding that is kept; 0: there is no store. */
+/* Bytes of the largest encoding to store; 0: there is no store. */
 static size_t most;
 
-/* Of ElasticCacheKey. */
+/* From ElasticCacheKey. */
 static el_seal_keys_t keys;
 
 /* --- names */
 
 _Static_assert(EL_NAME_HASH == EL_MAC, "a name holds a hash");
 
-/* Texts that a name is hashed from, before the data. */
+/* The texts that are hashed before the data. */
 enum { HOST, ADDRESS, VISITOR, TEXTS = VISITOR + EL_VISITOR_TEXTS };
 
-/* The numbers that are hashed first: no two different sets of texts and data share them. */
+/* The numbers that are hashed first: they make different texts and data differ as a whole. */
 typedef struct {
     uint64_t kind;
     uint64_t port;
-    uint64_t length[TEXTS]; /* with the NUL; 0: there is none */
+    uint64_t length[TEXTS]; /* with the NUL; 0: no text */
     uint64_t nbytes;        /* of the data */
 } head_t;
 _Static_assert(sizeof(head_t) % 16 == 0, "whole blocks");
 
-/* The key in force; written in post_config, read-only afterwards. */
+/* The key in use; written in post_config, read-only afterwards. */
 static uint8_t name_key[EL_MAC_KEY];
 
-/* False if several machines have the same names: then a host's addresses do not count. */
+/* False if machines share names: a host's addresses are then left out. */
 static bool by_address;
 
-/* Contexts that hash with the key. */
+/* Spare contexts for this key. */
 static el_spares_t macs;
 
 void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
@@ -123,7 +123,7 @@ static const void *cache_provider(const el_cache_store_t *wanted)
                               AP_SOCACHE_PROVIDER_VERSION);
 }
 
-/* Reads the key of a store that other machines reach. False, with a line in the log, if bad. */
+/* Reads the key of a store that other machines reach. Returns false, and logs it, if it is bad. */
 static bool cache_read_key(server_rec *main_server)
 {
     const char *path = el_server_of(main_server)->cache_key;
@@ -156,7 +156,7 @@ bool el_store_check(server_rec *main_server)
     return true;
 }
 
-/* A random key, in memory of the process: it outlives a reload. NULL if there is no randomness. */
+/* A random key in the parent's memory, kept across reloads. NULL if there is no randomness. */
 static const uint8_t *cache_random_key(void)
 {
     static const char retained[] = "mod_elastic:fingerprint:1";
@@ -174,7 +174,7 @@ static const uint8_t *cache_random_key(void)
     return kept->made ? kept->key : NULL;
 }
 
-/* Sets the key of names. A store that other machines reach has that of ElasticCacheKey. */
+/* Sets the key of names; a store that other machines reach uses that of ElasticCacheKey. */
 static bool cache_open_names(const el_cache_store_t *wanted, server_rec *main_server)
 {
     const uint8_t *key;
@@ -187,7 +187,7 @@ static bool cache_open_names(const el_cache_store_t *wanted, server_rec *main_se
     by_address = !wanted->remote;
     if (key) {
         memcpy(name_key, key, sizeof(name_key));
-        /* Only a trial: each child makes its own. */
+        /* Only a test: each child makes its own contexts. */
         mac = el_mac_make(name_key);
         el_mac_free(mac);
     }
@@ -251,7 +251,7 @@ bool el_store_is_shared(void)
     return el_remote_is_open();
 }
 
-/* --- finding and keeping */
+/* --- reading and storing */
 
 bool el_store_takes(uint64_t nbytes)
 {
@@ -280,7 +280,7 @@ bool el_store_get(const el_name_t *name, el_found_t *found)
     if (el_store_get_local(name, found)) {
         return true;
     }
-    /* The numbers of a file mean another file on another machine. */
+    /* On another machine, a file's numbers mean another file. */
     found->buffer = name->kind != EL_NAME_FILE
                         ? el_remote_get(name, &found->waited, &entry, &nbytes)
                         : NULL;
@@ -314,9 +314,9 @@ bool el_store_has_room(void)
 bool el_store_note(const el_name_t *name)
 {
     /*
-     * A body that comes again after more others than the store has entries would be gone from it
-     * before it came another time. Half as many again are remembered, because only a body that is
-     * known is looked up. Nobody knows how many entries other machines keep.
+     * A body is worth storing only if it comes back before the store evicts it, that is before as
+     * many other bodies as the store has entries. Half as many again are remembered, because only
+     * known bodies are looked up. For other machines, the number of entries is unknown.
      */
     uint32_t others = el_remote_is_open() ? EL_DOORKEEPER_MOST : el_shmcb_entries() / 2 * 3;
 

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the keys of names and values. */
+/* Bytes of the keys for names and values. */
 #define KEY 32
 
-/* GCM's usual length of a nonce, the only one that needs no computation of its own. */
+/* GCM's standard nonce length; other lengths need an extra computation. */
 #define NONCE 12
 
 void *el_mac_make(const unsigned char key[EL_MAC_KEY])
@@ -35,7 +35,7 @@ void el_mac_free(void *mac)
     EVP_CIPHER_CTX_free(mac);
 }
 
-/* One nonce for all: it would only have to hide the hash, which nobody is shown. */
+/* All hashes use one nonce: it would only hide the hash, which nobody sees. */
 bool el_mac_begin(void *mac)
 {
     static const unsigned char nonce[NONCE];
@@ -93,7 +93,7 @@ bool el_seal_name(const el_seal_keys_t *keys, const void *own, size_t len,
     return crypto_hmac(keys->names, sizeof(keys->names), own, len, name);
 }
 
-/* A context for values of `name`; NULL if libcrypto fails. */
+/* A context for the values of `name`; NULL if libcrypto fails. */
 static EVP_CIPHER_CTX *crypto_seal_begin(const el_seal_keys_t *keys, const unsigned char *name,
                                          const unsigned char *nonce, int sealing)
 {
@@ -151,12 +151,12 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
     return opened;
 }
 
-/* --- the file of the secret */
+/* --- the key file */
 
 const char *el_key_file_read(const char *path, el_seal_keys_t *keys)
 {
     unsigned char secret[EL_KEY_FILE_MOST];
-    /* O_NONBLOCK: nobody waits for a pipe of that name. */
+    /* O_NONBLOCK: a FIFO of that name must not block. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const char *fault = NULL;
     struct stat file;

@@ -17,36 +17,36 @@
 EL_USE_LOG;
 
 /*
- * Nanoseconds that one call may be expected to take. brotli's highest level takes 130 ms for 120
- * KB; larger bodies get a lower one.
+ * The most ns that one encoding may be expected to take: larger bodies get a lower level. brotli's
+ * highest level takes 130 ms for 120 KB.
  */
 #define CALL_MOST 200000000.
 
 typedef enum { JOB_FREE, JOB_AT_WORK, JOB_DONE } job_state_t;
 
 /*
- * Static: the thread may outlive all pools. While a job is at work, its fields are the idle
- * thread's; everything else is the timer thread's.
+ * Static, because the thread may outlive all pools. While a job is at work, its fields belong to
+ * the idle thread; all the rest belongs to the timer's thread.
  */
 static struct {
     server_rec *server;
     bool started;
-    bool broken;      /* there is no such thread */
-    uint64_t counted; /* ns of the thread's CPU time */
+    bool broken;      /* the thread could not be started */
+    uint64_t counted; /* ns of the thread's CPU time that the counters have */
     struct {
         _Atomic int state;
-        el_found_t found;  /* the entry that is to be improved */
-        el_name_t name;    /* under which the result is kept */
+        el_found_t found;  /* the entry to improve */
+        el_name_t name;    /* the name for the result */
         el_plan_t plan;
-        int level;         /* as users count levels */
-        uint64_t began;    /* ns of the thread's CPU time */
+        int level;         /* as in the configuration */
+        uint64_t began;    /* the thread's CPU time at the beginning, ns */
         uint64_t expected; /* ns */
-        uint8_t *made;     /* of the pool; NULL if encoding failed */
+        uint8_t *made;     /* the result, in the pool; NULL: encoding failed */
         size_t nbytes;
     } job;
 } improver;
 
-/* On the idle thread. */
+/* Runs on the idle thread. */
 static void idle_work(void)
 {
     const el_entry_t *entry = &improver.job.found.entry;
@@ -56,15 +56,15 @@ static void idle_work(void)
     atomic_store(&improver.job.state, JOB_DONE);
 }
 
-/* µs of the clock in which `nsec` of CPU time are the share that ElasticIdle allows. */
+/* The elapsed µs of which `nsec` of CPU time are the share that ElasticIdle allows. */
 static uint64_t idle_time_for(uint64_t nsec)
 {
     return (uint64_t)((double)nsec / 1000 / (el_tick_cpus() * el_shared.config.idle));
 }
 
 /*
- * Ends a job: a smaller encoding is stored. The next job waits until this one's CPU time is the
- * share of the time that has passed.
+ * Ends a job and stores the result if it is smaller. The next job may begin when the CPU time used
+ * so far is within the allowed share of elapsed time.
  */
 static void idle_finish(uint64_t used)
 {
@@ -84,15 +84,15 @@ static void idle_finish(uint64_t used)
     }
     atomic_fetch_add(&el_shared.block->improve_at,
                      idle_time_for(used - improver.job.began)
-                         - idle_time_for(improver.job.expected)); /* may be less than 0 */
+                         - idle_time_for(improver.job.expected)); /* may be negative */
     el_pool_buffer_release(improver.job.made);
     el_found_release(&improver.job.found);
     atomic_store(&improver.job.state, JOB_FREE);
 }
 
 /*
- * Makes a job of a popular encoding. False if the store has lost it, or has the result already:
- * several kinds of clients share it.
+ * Makes a popular encoding the job. Returns false if the store has lost it, or already has the
+ * result because several kinds of clients share it.
  */
 static bool idle_prepare(const el_popular_item_t *item)
 {
@@ -105,7 +105,7 @@ static bool idle_prepare(const el_popular_item_t *item)
     };
     bool is_done;
 
-    /* A target may have any level, though the encoding that it is made of had a pinned one. */
+    /* The result is for adaptive levels, even if it improves an entry of a pinned one. */
     improver.job.name = item->name;
     improver.job.name.coding = item->coding;
     improver.job.name.pinned = EL_NAME_ADAPTIVE;
@@ -123,7 +123,7 @@ static bool idle_prepare(const el_popular_item_t *item)
     return true;
 }
 
-/* Starts the thread at the first call. False if there is none. */
+/* Starts the thread at the first call. Returns false if there is none. */
 static bool idle_has_thread(void)
 {
     if (!improver.started && !improver.broken) {
@@ -139,9 +139,9 @@ static bool idle_has_thread(void)
 }
 
 /*
- * On the timer's thread. Only the process that samples the load, `samples`, begins jobs, while CPU
- * time is spare: the load is below the threshold under which effort goes up, and the last job took
- * no more than the share. EL_STATE_NO_LOAD is more than any threshold.
+ * Runs on the timer's thread. Only the process that samples the load (`samples`) begins jobs, and
+ * only while CPU time is spare: the load is below the controller's low threshold, and previous jobs
+ * are within the share. EL_STATE_NO_LOAD is above any threshold.
  */
 static void idle_tick(uint64_t now, bool samples)
 {

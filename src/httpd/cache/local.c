@@ -12,27 +12,27 @@
 
 /* --- local copies */
 
-/* Places, in sets that a name belongs to: as many as there are pages of 4 KB in 4 MB. */
+/* Slots for copies, in sets by name: one for each 4 KB of 4 MB. */
 #define SETS 256
 #define WAYS 4
 
-/* One copy takes a part of all memory, so that a large one does not drive out all others. */
+/* One copy may take this part of the memory, so that a large one does not evict all others. */
 #define PART 4
 
-/* A copy; its bytes follow. */
+/* A copy; its bytes follow in memory. */
 typedef struct {
-    _Atomic uint32_t users; /* its slot among them */
+    _Atomic uint32_t users; /* its slot is one of them */
     uint32_t stamp;
-    bool asked; /* since it was passed over last */
+    bool asked; /* since the hand passed it */
     el_name_t name;
-    el_entry_t entry; /* entry.data: the bytes behind */
+    el_entry_t entry; /* entry.data: the bytes that follow */
 } copy_t;
 
 static struct {
-    pthread_mutex_t lock; /* not taken to release a copy: signal handlers' cleanups may do that */
+    pthread_mutex_t lock; /* not taken for releases, which signal handlers' cleanups may do */
     size_t most;
-    _Atomic size_t nbytes; /* of all copies, until nobody uses them */
-    unsigned hand;         /* the slot that is looked at next for something to drive out */
+    _Atomic size_t nbytes; /* of all copies that are still in use */
+    unsigned hand;         /* the next slot to consider for eviction */
     copy_t *slot[SETS * WAYS];
 } copies = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -55,7 +55,7 @@ static void local_release(void *buffer)
     }
 }
 
-/* The caller has made itself one of the copy's users. */
+/* The caller has counted itself in copy->users. */
 static void local_find(copy_t *copy, el_found_t *found)
 {
     found->entry = copy->entry;
@@ -63,7 +63,7 @@ static void local_find(copy_t *copy, el_found_t *found)
     found->release = local_release;
 }
 
-/* The set that the name belongs to; `*own` is the slot that has it, or NULL. */
+/* Returns the name's set; `*own` is the slot that has the name, or NULL. */
 static copy_t **local_set(const el_name_t *name, copy_t ***own)
 {
     uint32_t hash;
@@ -103,7 +103,7 @@ bool el_local_get(const el_name_t *name, el_local_stamp_t stamp, el_found_t *fou
     return copy != NULL;
 }
 
-/* Chooses a slot for that name: its own, a free one, or one that nobody asked for. */
+/* Chooses a slot for the name: its own, a free one, or one that was not asked for. */
 static copy_t **local_choose(const el_name_t *name)
 {
     copy_t **chosen, **set = local_set(name, &chosen);
@@ -121,8 +121,8 @@ static copy_t **local_choose(const el_name_t *name)
 }
 
 /*
- * Under the lock: drives out copies that were not asked for, in turn, until there is room for
- * `nbytes` more. False if what is being sent leaves none.
+ * Evicts copies that were not asked for, in turn, until `nbytes` more fit. Returns false if copies
+ * in use leave no room. The caller has the lock.
  */
 static bool local_make_room(size_t nbytes)
 {
@@ -132,7 +132,7 @@ static bool local_make_room(size_t nbytes)
         if (atomic_load_explicit(&copies.nbytes, memory_order_relaxed) + nbytes <= copies.most) {
             return true;
         }
-        /* The memory of a copy that is being sent would not be free yet. */
+        /* Evicting a copy that is being sent would free no memory yet. */
         if (!*slot || atomic_load_explicit(&(*slot)->users, memory_order_relaxed) > 1) {
             continue;
         }
@@ -184,40 +184,37 @@ bool el_local_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, 
 
 /* --- waiting */
 
-/* Bodies that are encoded at the same time: a process has seldom more threads. */
+/* The most bodies encoded at the same time; a process seldom has more threads. */
 #define SLOTS 64
 
 /*
- * An encoding may take so many times the CPU time that is expected before another thread begins it
- * too: on a busy machine several threads take turns on each CPU.
+ * Another thread begins the same encoding if it takes this many times the expected CPU time: on a
+ * busy machine several threads share each CPU.
  */
 #define TURNS 4
 
-/*
- * µs after which those give up who wait for two that encode: the highest level takes that for 50
- * MB.
- */
+/* µs to wait for two other encoders at most: the highest level takes that for 50 MB. */
 #define PATIENCE 60000000u
 
 #define NSEC_PER_SEC 1000000000u
 
 typedef struct {
-    unsigned encoders; /* threads that encode it; 0: the slot is free */
+    unsigned encoders; /* threads that encode this body; 0: a free slot */
     el_name_t name;
-    bool vain;        /* its last encoding could not be handed over: remembered while it is free */
+    bool vain;        /* its last encoding was not usable; remembered while free */
     unsigned round;   /* counts the threads that left */
-    unsigned waiting; /* threads, of this round */
-    bool succeeded;   /* one of them is the next to encode it, or does */
+    unsigned waiting; /* threads that wait in this round */
+    bool succeeded;   /* a waiting thread is chosen to encode next, or does */
     pthread_cond_t left;
 } slot_t;
 
-/* Nothing is done under the lock but to look at the table. */
+/* The lock only protects look-ups in the table, never an encoding. */
 static struct {
     pthread_mutex_t lock;
     slot_t slot[SLOTS];
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Called once. The monotonic clock: the calendar may be set while somebody waits. */
+/* Called once. Uses the monotonic clock, because the calendar may be set during a wait. */
 static void waiters_prepare(void)
 {
     pthread_condattr_t attributes;
@@ -230,7 +227,7 @@ static void waiters_prepare(void)
     pthread_condattr_destroy(&attributes);
 }
 
-/* The slot of that name; otherwise a free one, that remembers nothing if possible; or NULL. */
+/* Returns the name's slot; else a free one, preferably without memory of a body; or NULL. */
 static slot_t *waiters_find(const el_name_t *name, bool *own)
 {
     slot_t *unused = NULL;
@@ -247,7 +244,7 @@ static slot_t *waiters_find(const el_name_t *name, bool *own)
     return unused;
 }
 
-/* Waits until a thread has left the slot. False if none has after `usec` µs. */
+/* Waits until a thread leaves the slot. Returns false if none has after `usec` µs. */
 static bool waiters_wait(slot_t *slot, uint64_t usec)
 {
     uint64_t until = el_clock_nsec() + usec * 1000;
@@ -261,7 +258,7 @@ static bool waiters_wait(slot_t *slot, uint64_t usec)
         error = pthread_cond_timedwait(&slot->left, &table.lock, &end);
     }
     if (slot->round != round) {
-        return true; /* who left has counted the waiting anew */
+        return true; /* the thread that left has reset `waiting` */
     }
     slot->waiting--;
     return false;

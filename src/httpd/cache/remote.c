@@ -13,73 +13,73 @@
 #include "ap_socache.h"
 #include "apr_strings.h"
 
-/* Providers put this before names; a colon and the NUL follow, within 16 bytes. */
+/* Providers put this and a colon before names; with the NUL they reserve 16 bytes. */
 #define CONSUMER "mod_elastic"
 
-/* An entry that was not stored again for so long expires: popular ones are stored again. */
+/* Entries expire after this time unless they are stored again; popular ones are. */
 #define LIFE apr_time_from_sec(24 * 3600)
 
-/* Threads of a process that call the store: one that hangs leaves others. */
+/* Threads of a process that call the store: if one hangs, others are left. */
 #define THREADS 4
 
-/* Memory that a thread keeps from one call to the next. */
+/* Bytes that a thread keeps between calls. */
 #define KEPT_MEMORY (1 << 20)
 
 /*
- * Bytes that a call may bring to the provider. apr_redis hangs if the kernel takes only a part of
- * a request: 32 KB are less than a new connection's send buffer, of 46 KB where segments are small.
- * memcached takes 1 MB, its own header included, and above half of that stores in a chain.
+ * Bytes of a piece. apr_redis hangs if the kernel takes only part of a request: 32 KB fit in a new
+ * connection's send buffer, which has 46 KB with small segments. memcached takes 1 MB with its
+ * header, and stores more than half of that in chained chunks.
  */
 static const struct {
     const char *provider;
     size_t piece;
 } kinds[] = {{"redis", 32 * 1024}, {"memcache", 512 * 1024 - 1024}};
 
-/* Before the first piece: the bytes of all, the highest first. */
+/* The bytes before the sealed entry: its length, highest byte first. */
 #define LENGTH 4
 
-/* The entry begins here in a stored value. */
+/* The offset of the plain entry in a value. */
 #define ENTRY (LENGTH + EL_SEAL_NONCE)
 
-/* Bytes of the name of a piece: the value's name, and the piece's number. */
+/* The bytes of a piece's name: the value's name and the piece's number. */
 #define PIECE_NAME (EL_SEAL_NAME + 2)
 
-/* The number of a trial's piece, which no value has. */
+/* The piece number of a trial; no value has it. */
 #define TRIAL_PIECE 0xffff
 
 /* Written in post_config and child_init, read-only afterwards. */
 static struct {
-    const ap_socache_provider_t *provider; /* NULL: there is no remote store */
+    const ap_socache_provider_t *provider; /* NULL: no remote store */
     ap_socache_instance_t *instance;
     server_rec *server;
     const el_seal_keys_t *keys;
     size_t piece;
-    size_t most; /* bytes of a sealed entry */
-    bool works;  /* there are threads */
+    size_t most; /* bytes of the largest sealed entry */
+    bool works;  /* worker threads are running */
 } remote;
 
 static el_workers_t workers;
 
-/* A sealed entry on its way from the store or to it, with LENGTH before it. */
+/* A sealed entry on its way to or from the store, after its LENGTH. */
 typedef struct {
     el_task_t task;
     unsigned char name[EL_SEAL_NAME];
     size_t first;         /* the number of its first piece */
-    unsigned char *bytes; /* of the pool (engines/pool.h), which counts what bodies hold */
+    unsigned char *bytes; /* from the pool (engines/memory.h), so counted as a body's memory */
     size_t nbytes;
     apr_status_t status;
     el_pause_ticket_t ticket;
 } transfer_t;
 
-/* Memory that a thread keeps from one call to the next. */
+/* A worker thread's memory, kept between calls. */
 typedef struct {
     apr_pool_t *pool;
     unsigned char *piece;
 } memory_t;
 
-/* --- in a thread of workers.c */
+/* --- on a worker thread */
 
-/* NULL: no memory. */
+/* NULL if memory is short. */
 static memory_t *remote_own_memory(void)
 {
     static _Thread_local memory_t own;
@@ -87,7 +87,7 @@ static memory_t *remote_own_memory(void)
 
     if (!own.pool && apr_allocator_create(&allocator) == APR_SUCCESS) {
         apr_allocator_max_free_set(allocator, KEPT_MEMORY);
-        /* Of no other pool: nothing may take it from a thread that hangs. */
+        /* Has no parent pool: nothing may free it while its thread hangs. */
         if (apr_pool_create_unmanaged_ex(&own.pool, NULL, allocator) != APR_SUCCESS) {
             apr_allocator_destroy(allocator);
             return NULL;
@@ -108,7 +108,7 @@ static void remote_name_piece(const transfer_t *transfer, size_t number, unsigne
     name[EL_SEAL_NAME + 1] = (unsigned char)number;
 }
 
-/* The first piece is stored last: who finds it finds the others. */
+/* Stores the first piece last: a reader who finds it finds the others. */
 static apr_status_t remote_store_all(transfer_t *transfer, apr_pool_t *pool)
 {
     size_t number = (transfer->nbytes + remote.piece - 1) / remote.piece;
@@ -128,16 +128,13 @@ static apr_status_t remote_store_all(transfer_t *transfer, apr_pool_t *pool)
     return status;
 }
 
-/* A value that this module cannot have stored. */
+/* The value cannot be this module's. */
 #define FOREIGN APR_EINVAL
 
-/*
- * Memory is short here, or may not be held. This is no fault of the store: it is as if the value
- * was not there.
- */
+/* No memory, or no more allowed. The store is not at fault, so the value counts as missing. */
 #define NO_ROOM APR_NOTFOUND
 
-/* Memory for the transfer's bytes; false if it is short, or bodies hold all that they may. */
+/* Allocates the transfer's bytes; false if memory is short or bodies may hold no more. */
 static bool remote_make_bytes(transfer_t *transfer, size_t nbytes)
 {
     size_t room;
@@ -161,7 +158,7 @@ static apr_status_t remote_retrieve_piece(const transfer_t *transfer, size_t num
     return status;
 }
 
-/* Makes room for all that the first piece announces. */
+/* Allocates memory for the length that the first piece announces. */
 static apr_status_t remote_begin_transfer(transfer_t *transfer, const unsigned char *piece,
                                           unsigned nbytes)
 {
@@ -223,9 +220,9 @@ static void remote_run_put(el_task_t *task)
 }
 
 /*
- * After a pause, a random value is stored, and has to come back once in TRIALS times as soon as a
- * request would want it. Looking up a request's name would say nothing: the clients answer "not
- * found" for a server that they take for dead.
+ * After a pause, a random value is stored, and must come back in time once in TRIALS attempts.
+ * Looking up a request's name would prove nothing: the clients answer "not found" for a server that
+ * they take for dead.
  */
 #define TRIALS 4
 
@@ -261,9 +258,9 @@ static void remote_discard(el_task_t *task)
     free(task);
 }
 
-/* --- in any other */
+/* --- on other threads */
 
-/* NULL: no memory. */
+/* NULL if memory is short. */
 static transfer_t *remote_make_transfer(void (*run)(el_task_t *task), el_pause_ticket_t ticket)
 {
     transfer_t *transfer = calloc(1, sizeof(*transfer));
@@ -282,7 +279,7 @@ static void remote_failed(el_pause_ticket_t ticket, apr_status_t status, const c
     el_stats_cache_fault(status, what);
 }
 
-/* Has a thread try whether the store works again. */
+/* Lets a worker test if the store works again. */
 static void remote_try_again(el_pause_ticket_t ticket)
 {
     transfer_t *transfer = remote_make_transfer(remote_run_trial, ticket);
@@ -299,7 +296,7 @@ static void remote_try_again(el_pause_ticket_t ticket)
     }
 }
 
-/* False during a pause; the first caller after it has a thread try the store. */
+/* Returns false during a pause. The first caller after it starts a test of the store. */
 static bool remote_may_call(el_pause_ticket_t *ticket)
 {
     el_pause_state_t state;
@@ -315,8 +312,8 @@ static bool remote_may_call(el_pause_ticket_t *ticket)
 }
 
 /*
- * Opens the entry that a call brought, where it lies. A damaged value makes no pause, because it
- * would still be there afterwards: it counts as missing, and so is replaced.
+ * Opens the entry that a call returned, in place. A damaged value causes no pause, because it would
+ * still be there afterwards; it counts as missing and is replaced.
  */
 static bool remote_is_good(const transfer_t *transfer)
 {
@@ -331,7 +328,7 @@ static bool remote_is_good(const transfer_t *transfer)
     case APR_NOTFOUND:
         break;
     case APR_SUCCESS:
-    case APR_ENOMEM: /* longer than any, as the providers say it */
+    case APR_ENOMEM: /* the providers' error for a value that is too long */
     case FOREIGN:
         el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
         break;
@@ -371,7 +368,7 @@ void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **ent
     return bytes;
 }
 
-/* Fills the transfer with the entry, sealed; false if there is no memory. */
+/* Fills the transfer with the sealed entry; false if memory is short. */
 static bool remote_pack(transfer_t *transfer, const el_name_t *name, const el_entry_t *entry)
 {
     size_t plain = EL_ENTRY_HEAD + entry->nbytes, len = plain + EL_SEAL_OVERHEAD;

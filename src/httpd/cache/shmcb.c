@@ -24,60 +24,60 @@ EL_USE_LOG;
 
 #define PROVIDER "shmcb"
 
-/* The name that the provider may use in paths. */
+/* The provider may use this name in paths. */
 #define CONSUMER "elastic-cache"
 
 /*
- * shmcb looks through the list of a part, and compares the lengths of ids before it reads the ids,
- * each of which is in another place of its memory. With ids of many lengths, entries of a full list
- * are found faster.
+ * shmcb walks the list of a subcache and compares ids' lengths before it reads the ids, which lie
+ * in scattered memory. Ids of many different lengths make look-ups in a full list faster.
  */
 #define ID_LENGTHS 64
 #define ID_HINT (sizeof(el_name_t) + ID_LENGTHS / 2)
 
 /*
- * shmcb divides its memory by the hinted size of an entry, here that of a small page of text. Its
- * lists have room for so many entries and no more: with a larger hint, memory stays empty where
- * pages are small. If there is little memory, the hint is a part of it, because shmcb divides by
- * zero if there is no room for two.
+ * shmcb divides its memory by the hinted size of an entry, here a small page of text. Its lists
+ * hold that many entries and no more, so a larger hint would leave memory unused if pages are
+ * small. If there is little memory, the hint is a part of it, because shmcb divides by zero if
+ * fewer than two entries fit.
  */
 #define OBJECT_HINT (2 * 1024)
 #define OBJECTS_LEAST 64
 
-/* The number of parts that shmcb divides its memory into, at most. */
+/* The most subcaches that shmcb makes. */
 #define PARTS_MOST 256
 
-/* An entry never expires. */
+/* Entries never expire. */
 #define EXPIRY apr_time_from_sec(10 * 365 * 24 * 3600L)
 
-/* µs for which the lock is waited for, a hundred times as long as a copy takes. */
+/* The longest wait for the lock, µs: a hundred times as long as a copy takes. */
 #define PATIENCE 5000
 
 /*
- * If a process dies in the middle of a change, shmcb might never come out again: then an empty
- * instance takes the place of the first one, once. Both are made at the start, because no process
- * can share memory with others that live already. An instance takes little until it is used.
+ * If a process dies while changing the cache, shmcb may never return from a later call. An empty
+ * instance then replaces the first one, once. Both are made at the start, because running processes
+ * cannot share new memory. An unused instance takes little memory.
  */
 #define INSTANCES 2
 
 /* In memory that the processes share. */
 typedef struct {
     el_lock_t lock;
-    atomic_uint deaths; /* while the lock was held: the instance in use; INSTANCES or more: none */
+    atomic_uint deaths; /* processes that died with the lock; the index of the instance in use;
+                           INSTANCES or more: none */
 } gate_t;
 
-/* In memory of the parent process: the cache as it was opened. */
+/* The cache as it was opened, in the parent's memory. */
 typedef struct {
     gate_t *gate;
-    apr_pool_t *pool; /* of the instance; NULL: there is no cache */
-    const ap_socache_provider_t *provider; /* whose instance it is */
+    apr_pool_t *pool; /* of the instances; NULL: there is no cache */
+    const ap_socache_provider_t *provider; /* that made the instances */
     ap_socache_instance_t *instance[INSTANCES]; /* the last may be NULL */
     const char *arguments;
     uint64_t nbytes;
-    bool fresh; /* nobody has used it yet */
+    bool fresh; /* not used yet */
 } cache_t;
 
-/* In force for this process; written in post_config and pre_mpm, read-only afterwards. */
+/* This process's view; written in post_config and pre_mpm, read-only afterwards. */
 static struct {
     cache_t *cache;
     const ap_socache_provider_t *provider;
@@ -86,26 +86,26 @@ static struct {
     uint32_t entries;
 } local;
 
-/* Buffers that have room for the largest entry. */
+/* Spare buffers for the largest entry. */
 static el_spares_t buffers;
 
-/* --- how shmcb divides its memory */
+/* --- sizes inside shmcb */
 
 static size_t shmcb_hint(uint64_t nbytes)
 {
     return nbytes / OBJECTS_LEAST < OBJECT_HINT ? (size_t)(nbytes / OBJECTS_LEAST) : OBJECT_HINT;
 }
 
-/* The number of entries that its lists have room for. */
+/* The number of entries that shmcb's lists hold. */
 static uint64_t shmcb_entries(uint64_t nbytes)
 {
     return nbytes / (shmcb_hint(nbytes) + ID_HINT);
 }
 
 /*
- * The bytes of the largest encoding. shmcb makes as many parts of its memory, 256 or fewer by
- * halves, as leave each twice as many objects of the hinted size as there are parts. An entry lies
- * within one part, from which it drives out others: it takes half of one at most.
+ * The bytes of the largest encoding. shmcb makes 256 subcaches, or halves that number until each
+ * holds at least twice as many hinted entries as there are subcaches. An entry lies in one subcache
+ * and evicts others there, so it may take half of it.
  */
 static size_t shmcb_most(uint64_t nbytes)
 {
@@ -118,7 +118,7 @@ static size_t shmcb_most(uint64_t nbytes)
     return half > 4 * EL_ENTRY_HEAD ? (size_t)(half - 4 * EL_ENTRY_HEAD) : 0;
 }
 
-/* --- its life */
+/* --- opening and closing */
 
 static cache_t *shmcb_of_parent(void)
 {
@@ -128,7 +128,7 @@ static cache_t *shmcb_of_parent(void)
     return kept ? kept : ap_retained_data_create(retained, sizeof(*kept));
 }
 
-/* Children of before keep their mappings until they end. */
+/* Old children keep their mappings until they end. */
 static void shmcb_destroy(cache_t *cache)
 {
     if (cache->pool) {
@@ -155,9 +155,9 @@ static const char *shmcb_create(const cache_t *cache, server_rec *server,
 }
 
 /*
- * Makes a cache in a pool of its own, which lives as long as the process unless it is destroyed.
- * The provider has cleanups in that pool, and httpd unloads it at each reload: it is held where it
- * is until they are done. A provider within httpd's own program always stays.
+ * Makes a cache in a pool of its own, which lives as long as the process or until it is destroyed.
+ * The provider has cleanups in that pool, but httpd unloads its module at each reload: so the pool
+ * holds the module. A provider inside httpd's program needs no hold.
  */
 static bool shmcb_make(cache_t *cache, const char *arguments, uint64_t nbytes, server_rec *server)
 {
@@ -178,14 +178,14 @@ static bool shmcb_make(cache_t *cache, const char *arguments, uint64_t nbytes, s
     apr_pool_create(&cache->pool, server->process->pool);
     cache->arguments = apr_pstrdup(cache->pool, arguments);
     cache->nbytes = nbytes;
-    /* Held before anything of the provider's is in the pool: cleanups run from the last one. */
+    /* Held first, because cleanups run in reverse order. */
     if (!dladdr(local.provider, &provider) || !dladdr(&ap_server_conf, &program)
         || (provider.dli_fbase != program.dli_fbase
             && apr_dso_load(&object, provider.dli_fname, cache->pool) != APR_SUCCESS)) {
         error = "its module cannot be held in memory";
     } else {
         error = shmcb_create(cache, server, &cache->instance[0]);
-        /* The cache works without the last instance, too. */
+        /* The cache works without a second instance, too. */
         if (!error && shmcb_create(cache, server, &cache->instance[1])) {
             cache->instance[1] = NULL;
         }
@@ -258,9 +258,9 @@ uint32_t el_shmcb_entries(void)
     return local.entries;
 }
 
-/* --- its use, by one thread of all processes at a time, which then has the pool as well */
+/* --- reading and storing; the lock's holder may use the pool, too */
 
-/* The instance in use; NULL if there is none any more. */
+/* The instance in use; NULL if none is left. */
 static ap_socache_instance_t *shmcb_instance(void)
 {
     unsigned deaths = atomic_load_explicit(&local.cache->gate->deaths, memory_order_relaxed);
@@ -273,7 +273,7 @@ bool el_shmcb_is_broken(void)
     return local.cache && !shmcb_instance();
 }
 
-/* Takes the lock: the instance, or NULL, without the lock, if nobody may use it now. */
+/* Takes the lock and returns the instance; NULL, without the lock, if it cannot be used now. */
 static ap_socache_instance_t *shmcb_take(void)
 {
     gate_t *gate = local.cache->gate;
@@ -302,7 +302,7 @@ static ap_socache_instance_t *shmcb_take(void)
     return instance;
 }
 
-/* The id by which shmcb finds an entry. */
+/* shmcb's id of an entry. */
 typedef struct {
     uint8_t bytes[sizeof(el_name_t) + ID_LENGTHS];
     unsigned nbytes;
@@ -316,7 +316,7 @@ static shmcb_id_t shmcb_id(const el_name_t *name)
     return id;
 }
 
-/* The count of changes that the name belongs to. */
+/* The count of changes for the name. */
 static _Atomic uint32_t *shmcb_changes(const el_name_t *name)
 {
     return el_cache_state_changes(&el_shared.block->cache, name);
@@ -329,7 +329,7 @@ static uint64_t shmcb_written(void)
 
 bool el_shmcb_has_room(void)
 {
-    /* Its parts fill up one before the other. */
+    /* Subcaches fill unevenly, so count on half of the memory. */
     return shmcb_written() < local.cache->nbytes / 2;
 }
 
@@ -346,7 +346,7 @@ static bool shmcb_store(const el_name_t *name, const el_entry_t *entry)
     if (entry->nbytes > local.most || !(bytes = el_pool_buffer_acquire(nbytes, &room))) {
         return false;
     }
-    /* An entry takes its place in shmcb's lists, at least. */
+    /* An entry takes at least one hinted entry of shmcb's lists. */
     stamped.written = atomic_fetch_add_explicit(
         &el_shared.block->cache.written, (nbytes > least ? nbytes : least) + ID_HINT,
         memory_order_relaxed);
@@ -356,7 +356,7 @@ static bool shmcb_store(const el_name_t *name, const el_entry_t *entry)
         rv = local.provider->store(instance, local.server, id.bytes, id.nbytes,
                                    apr_time_now() + EXPIRY, bytes, (unsigned)nbytes,
                                    local.cache->pool);
-        /* Under the lock, so that changes are counted in the order in which they are made. */
+        /* Under the lock, so that changes are counted in their order. */
         atomic_fetch_add(shmcb_changes(name), 1);
         el_lock_give(&local.cache->gate->lock);
         if (rv != APR_SUCCESS) {
@@ -368,8 +368,8 @@ static bool shmcb_store(const el_name_t *name, const el_entry_t *entry)
 }
 
 /*
- * Retrieves an entry, and copies it: to a local copy, or if that has no room, to a buffer of the
- * pool. False if it is not there, memory is short, or bodies in flight may hold no more.
+ * Retrieves an entry, and copies it into a local copy or, if that has no room, into a buffer of the
+ * pool. False if it is missing, memory is short, or bodies may hold no more.
  */
 static bool shmcb_retrieve(const el_name_t *name, uint32_t changes, el_found_t *found)
 {
@@ -393,7 +393,7 @@ static bool shmcb_retrieve(const el_name_t *name, uint32_t changes, el_found_t *
         el_lock_give(&local.cache->gate->lock);
     }
     if (rv != APR_SUCCESS || nbytes > room) {
-        /* It is not there. */
+        /* not found */
     } else if (!el_entry_parse(name, buffer, nbytes, &entry)) {
         el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
     } else if (el_local_put(name, &entry, changes, found)) {

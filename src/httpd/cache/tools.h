@@ -1,4 +1,4 @@
-/* Two parts of the store that know no server: crypto.c, and threads for calls that may block. */
+/* Parts of the cache that do not know httpd: cryptography, and threads for blocking calls. */
 #ifndef ELASTIC_CACHE_TOOLS_H
 #define ELASTIC_CACHE_TOOLS_H
 
@@ -9,132 +9,126 @@
 #include <stdint.h>
 
 /*
- * crypto.c: all that libcrypto does for the store. Keyed hashes name entries on this machine.
- * Entries that leave it have names that tell nothing of the body, and values that nobody without
- * the key reads or makes. Any thread. Functions return false if libcrypto fails, for instance for
- * lack of memory.
+ * crypto.c: everything that the cache does with libcrypto. Keyed hashes name entries on this
+ * machine. On other machines, names reveal nothing about the body, and only holders of the key can
+ * read or make values. Any thread. Functions return false if libcrypto fails or lacks memory.
  */
 
 /*
- * A keyed hash: AES-GMAC (NIST SP 800-38D), with one key and one nonce, as a universal hash: its
- * values are never shown. Bytes of the key and of a hash.
+ * A keyed hash: AES-GMAC (NIST SP 800-38D) with one key and one nonce, used as a universal hash.
+ * Its values must stay secret. The sizes of the key and of a hash in bytes.
  */
 #define EL_MAC_KEY 16
 #define EL_MAC 16
 
-/* Makes a context that hashes with `key`, for one thread at a time; NULL if it failed. */
+/* Makes a context for hashes with `key`; one thread at a time uses it. NULL if that fails. */
 void *el_mac_make(const unsigned char key[EL_MAC_KEY]);
 void el_mac_free(void *mac);
 
-/* Begins a hash; adds the next `nbytes` bytes, at `data`; ends it. */
+/* Begin a hash; add `nbytes` bytes; end it. */
 bool el_mac_begin(void *mac);
 bool el_mac_add(void *mac, const void *data, size_t nbytes);
 bool el_mac_end(void *mac, unsigned char hash[EL_MAC]);
 
 /*
- * Names are HMAC-SHA-256 (RFC 2104), and values are sealed by AES-256-GCM (NIST SP 800-38D). A
- * value has a key of its own, made of its name. So random nonces never get too many under one key,
- * and a value that is found under another name, or was put together of several, is none. Bytes of a
- * name.
+ * Names are HMAC-SHA-256 (RFC 2104), values are sealed with AES-256-GCM (NIST SP 800-38D). Each
+ * value has a key derived from its name. So no key gets too many random nonces, and a value that
+ * was moved to another name, or joined from several, is rejected. The size of a name in bytes.
  */
 #define EL_SEAL_NAME 32
 
-/* Bytes that a sealed value is longer than what it holds: a nonce before it, and a tag behind. */
+/* Sealing adds these bytes: a nonce before the value and a tag after it. */
 #define EL_SEAL_NONCE 12
 #define EL_SEAL_TAG 16
 #define EL_SEAL_OVERHEAD (EL_SEAL_NONCE + EL_SEAL_TAG)
 
-/* Bytes of a secret, at least. */
+/* The least bytes of a secret. */
 #define EL_SEAL_SECRET_LEAST 32
 
 typedef struct {
     unsigned char names[32];
     unsigned char values[32];
-    unsigned char fingerprints[EL_MAC_KEY]; /* of hashes, in place of a random one */
+    unsigned char fingerprints[EL_MAC_KEY]; /* key of fingerprints, instead of a random one */
 } el_seal_keys_t;
 
-/* Derives the keys from `len` bytes of secret. */
 bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys);
 
-/* Makes the name outside of this machine; `own` is the one of `len` bytes in it. */
+/* Computes the name for other machines from the `len` bytes of this machine's name. */
 bool el_seal_name(const el_seal_keys_t *keys, const void *own, size_t len,
                   unsigned char name[EL_SEAL_NAME]);
 
 /*
- * Seals `len` bytes for `name`, with a fresh nonce; `sealed` has room for EL_SEAL_OVERHEAD more.
- * They may be there already: plain == sealed + EL_SEAL_NONCE. The same holds for opening.
+ * Seals `len` bytes for `name` with a fresh nonce into `sealed`, which is EL_SEAL_OVERHEAD bytes
+ * longer. May work in place: plain == sealed + EL_SEAL_NONCE. So may opening.
  */
 bool el_seal_close(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
                    const void *plain, size_t len, unsigned char *sealed);
 
 /*
- * Opens `len` bytes that el_seal_close() made for `name`; `plain` has room for EL_SEAL_OVERHEAD
- * fewer. False too for anything else, and then nothing at `plain` may be used.
+ * Opens `len` bytes that el_seal_close() made for `name` into `plain`, which is EL_SEAL_OVERHEAD
+ * bytes shorter. False for anything else; `plain` must not be used then.
  */
 bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
                   const unsigned char *sealed, size_t len, unsigned char *plain);
 
-/*
- * Bytes of the file of ElasticCacheKey, at most: more than any key has, and less than a file that
- * was named by mistake.
- */
+/* The largest file of ElasticCacheKey in bytes: above any key, below most wrong files. */
 #define EL_KEY_FILE_MOST 4096
 
 /*
- * Reads that file at `path`, a secret that only the servers of a fleet have, and makes the keys of
- * all its bytes. NULL, or its fault, in words that follow the path.
+ * Reads the secret of a fleet's servers from `path`, and derives the keys from all its bytes.
+ * Returns NULL, or the fault as text to follow the path.
  */
 const char *el_key_file_read(const char *path, el_seal_keys_t *keys);
 
 /*
- * workers.c: a few threads of a process for calls that may block for any time. A caller waits for a
- * bounded time; if the result comes later, the thread frees it. Tasks that nobody waits for delay
- * no call: of several threads one is left for calls, and if the only thread is busy with such a
- * task, a call is refused.
+ * workers.c: a few threads for calls that may block for any time. A caller waits for a bounded
+ * time; a later result is freed by the thread. Posted tasks do not delay calls: one of several
+ * threads stays free for calls, and if the only thread is busy with a posted task, calls are
+ * refused.
  *
- * Any thread, unless a function says otherwise. The threads never end: one may hang in a call for
- * ever. They take no signals, and need no cleanup when the process exits.
+ * Any thread, unless a function says otherwise. The threads never end, because they may hang in a
+ * call. They take no signals and need no cleanup at exit.
  */
 
-/* Tasks that wait for a thread, at most: they hold the memory that they bring. */
+/* The most tasks that wait for a thread; they hold memory meanwhile. */
 #define EL_WORKERS_WAITING 8
 
-/* The first member of each task's own structure. */
+/* Must be the first member of a task's structure. */
 typedef struct el_task {
-    void (*run)(struct el_task *task);     /* in a thread; may block */
-    void (*discard)(struct el_task *task); /* frees it */
+    void (*run)(struct el_task *task);     /* on a worker's thread; may block */
+    void (*discard)(struct el_task *task); /* frees the task */
 
-    /* The workers' own. */
+    /* For workers.c only. */
     struct el_task *next;
     atomic_int state;
 } el_task_t;
 
 typedef struct {
     pthread_mutex_t lock;
-    pthread_cond_t work; /* there is a task */
-    pthread_cond_t done; /* a task is done that somebody waits for */
-    el_task_t *first;    /* of those that wait for a thread */
+    pthread_cond_t work; /* a task is queued */
+    pthread_cond_t done; /* a called task is done */
+    el_task_t *first;    /* of the queue */
     unsigned waiting;
     unsigned threads;
-    unsigned posted; /* threads that run tasks that nobody waited for at the start */
+    unsigned posted; /* threads that run posted tasks */
 } el_workers_t;
 
-/* Starts up to `threads` threads, in a process that does not fork them away. False: not one. */
+/* Starts up to `threads` threads in the process that will use them. False: none started. */
 bool el_workers_start(el_workers_t *workers, unsigned threads);
 
 typedef enum {
-    EL_TASK_DONE,   /* it was run; the caller's */
-    EL_TASK_LATE,   /* it was not; the workers' from now on */
-    EL_TASK_REFUSED /* no thread will come to it soon; the caller's, and nothing was done */
+    EL_TASK_DONE,   /* it ran; the caller owns it */
+    EL_TASK_LATE,   /* not in time; the workers own it */
+    EL_TASK_REFUSED /* no thread is free; the caller owns it, it did not run */
 } el_task_end_t;
 
-/* Has a thread run `task`, before posted ones; waits `usec` µs at most. */
+/* Runs `task` on a thread, before posted tasks, and waits at most `usec` µs. */
 el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t usec);
 
-/* Has a thread run and discard `task` at some time. False if too many wait: the caller's. */
+/* Queues `task` to be run and discarded. False if too many wait: the caller keeps it. */
 bool el_workers_post(el_workers_t *workers, el_task_t *task);
 
-/* In run(): true if nobody waits for the result any more. */
+/* For use in run(): true if the caller no longer waits. */
 bool el_task_is_late(const el_task_t *task);
 
 #endif

@@ -9,10 +9,10 @@
 
 /* The states of a task. */
 enum {
-    POSTED, /* nobody waits for it */
+    POSTED, /* no caller waits for it */
     AWAITED,
     DONE,
-    LATE /* nobody waits any more */
+    LATE /* the caller has stopped waiting */
 };
 
 #define NSEC_PER_SEC 1000000000u
@@ -22,7 +22,7 @@ static bool workers_is_posted(const el_task_t *task)
     return atomic_load(&task->state) == POSTED;
 }
 
-/* A thread: takes tasks, except that of several threads one is left for calls. */
+/* Runs tasks. If there are several threads, one stays free for calls. */
 static void *workers_run(void *of)
 {
     el_workers_t *workers = of;
@@ -76,7 +76,7 @@ bool el_workers_start(el_workers_t *workers, unsigned threads)
     return workers->threads > 0;
 }
 
-/* Adds the task: calls come before posted ones. False if too many wait. */
+/* Queues the task; calls come before posted tasks. Returns false if too many wait. */
 static bool workers_add(el_workers_t *workers, el_task_t *task, int state)
 {
     el_task_t **at = &workers->first;
@@ -115,7 +115,7 @@ el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t u
             while (*at && *at != task) {
                 at = &(*at)->next;
             }
-            discarded = *at != NULL; /* no thread has it */
+            discarded = *at != NULL; /* no thread has taken it */
             if (discarded) {
                 *at = task->next;
                 workers->waiting--;

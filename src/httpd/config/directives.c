@@ -12,7 +12,7 @@
 
 /* --- arguments */
 
-/* Shares of the CPU are kept in millionths. */
+/* CPU shares are stored in millionths. */
 #define PPM_PER_PERCENT 10000
 
 /* More than any machine has. */
@@ -20,41 +20,41 @@
 
 /* The unit of a directive's number. */
 typedef enum {
-    UNIT_NONE,   /* no number is allowed, only words */
+    UNIT_NONE,   /* only words are allowed */
     UNIT_ONE,    /* digits */
-    UNIT_BYTES,  /* digits, and K, M, G (of 1024) or nothing */
-    UNIT_TIME,   /* digits, and ms, s or nothing for seconds; the value is in µs */
-    UNIT_PERCENT /* 0 … 100; the value is in millionths */
+    UNIT_BYTES,  /* digits, with K, M or G (powers of 1024) or without */
+    UNIT_TIME,   /* digits, with ms, s or nothing (seconds); stored in µs */
+    UNIT_PERCENT /* 0 … 100; stored in millionths */
 } directives_unit_t;
 
-/* A word that is allowed, and its value; the last of a list has no name. */
+/* An allowed word and its value; a list ends with a NULL name. */
 typedef struct {
     const char *name;
     int64_t value;
 } directives_word_t;
 
-/* A directive of one argument: the argument, and where its value goes. The command's `cmd_data`. */
+/* A directive with one argument, and the place of its value. The command's `cmd_data`. */
 typedef struct {
     el_record_t record;     /* whose settings */
-    bool server;            /* those of the server; otherwise those of the directory */
+    bool server;            /* in the server's settings, else in the directory's */
     bool global;            /* refused within <VirtualHost> */
-    unsigned value;         /* which of its el_values_t */
+    unsigned value;         /* index in el_values_t */
     directives_unit_t unit;
     int64_t min, max;       /* of the number */
     int64_t unset;          /* the default */
     const directives_word_t *words; /* or NULL */
-    atomic_bool *is_on;     /* set if the value is On; or NULL */
+    atomic_bool *is_on;     /* set to true if the value is On; or NULL */
     void (*adjust)(cmd_parms *cmd, int64_t *value); /* may change the value or advise; or NULL */
 } directives_argument_t;
 
-/* The error that configtest shows: the directive, what was given, and its help text. */
+/* The error that configtest shows: the directive, its argument, and its help text. */
 static const char *directives_refuse(const cmd_parms *cmd, const char *given)
 {
     return apr_psprintf(cmd->pool, "%s: '%s' is not allowed; it takes %s", cmd->cmd->name, given,
                         cmd->cmd->errmsg);
 }
 
-/* Warns about a directive, once; not from .htaccess, which httpd reads for each request. */
+/* Warns about a directive once; not in .htaccess, which httpd reads for each request. */
 static void directives_advise(cmd_parms *cmd, const char *text)
 {
     if (!ap_check_cmd_context(cmd, NOT_IN_HTACCESS) && !el_warnings_are_early()) {
@@ -62,7 +62,7 @@ static void directives_advise(cmd_parms *cmd, const char *text)
     }
 }
 
-/* The words of a directive's line (const char *), without quotes. */
+/* Splits a directive's arguments into words (const char *) without quotes. */
 static apr_array_header_t *directives_words(const cmd_parms *cmd, const char *args)
 {
     apr_array_header_t *words = apr_array_make(cmd->pool, 4, sizeof(const char *));
@@ -78,7 +78,7 @@ static const char *directives_word(const apr_array_header_t *words, int i)
     return APR_ARRAY_IDX(words, i, const char *);
 }
 
-/* The only word of the line; NULL if there are none or several. */
+/* Returns the only word of the arguments; NULL if there is not exactly one. */
 static const char *directives_only_word(const cmd_parms *cmd, const char *args)
 {
     apr_array_header_t *words = directives_words(cmd, args);
@@ -86,7 +86,7 @@ static const char *directives_only_word(const cmd_parms *cmd, const char *args)
     return words->nelts == 1 ? directives_word(words, 0) : NULL;
 }
 
-/* Reads a whole number min … max, digits and nothing else. False leaves `value`. */
+/* Reads a whole number min … max of digits. If false, `value` is unchanged. */
 static bool directives_number(const char *text, int64_t min, int64_t max, int64_t *value)
 {
     char *end;
@@ -104,7 +104,7 @@ static bool directives_number(const char *text, int64_t min, int64_t max, int64_
     return true;
 }
 
-/* Reads a percentage 0 … 100, perhaps with a fraction, as millionths. */
+/* Reads a percentage 0 … 100, possibly with a fraction, as millionths. */
 static bool directives_percentage(const char *text, int64_t *ppm)
 {
     char *end;
@@ -121,7 +121,7 @@ static bool directives_percentage(const char *text, int64_t *ppm)
     return true;
 }
 
-/* Reads a word or a number that the argument allows. False leaves `value`; NULL is neither. */
+/* Reads an allowed word or number; if false, `value` is unchanged. `given` may be NULL. */
 static bool directives_read(const cmd_parms *cmd, const directives_argument_t *argument,
                             const char *given, int64_t *value)
 {
@@ -164,7 +164,7 @@ static bool directives_read(const cmd_parms *cmd, const directives_argument_t *a
     return *value >= argument->min && *value <= argument->max;
 }
 
-/* The function of every directive that has a directives_argument_t. */
+/* The handler of every directive that has a directives_argument_t. */
 static const char *directives_set_value(cmd_parms *cmd, void *config, const char *args)
 {
     const directives_argument_t *argument = cmd->info;
@@ -190,10 +190,7 @@ static const char *directives_set_value(cmd_parms *cmd, void *config, const char
     return NULL;
 }
 
-/*
- * The function of every directive of the main server alone that takes several words. Its `cmd_data`
- * is such a setter; false refuses the line.
- */
+/* For main-server directives of several words, as their `cmd_data`. False refuses the line. */
 typedef bool (*directives_setter_t)(cmd_parms *cmd, el_server_t *server,
                                     const apr_array_header_t *words);
 
@@ -275,7 +272,7 @@ static const char *directives_set_codings(cmd_parms *cmd, void *config, const ch
     return NULL;
 }
 
-/* Reads the bounds behind the coding; false if they are none. */
+/* Reads the bounds after the coding; false if they are not valid. */
 static bool directives_read_range(const apr_array_header_t *words, const el_coding_info_t *info,
                                   el_range_t *range)
 {
@@ -309,7 +306,7 @@ static const char *directives_set_level(cmd_parms *cmd, void *config, const char
     if (coding == EL_IDENTITY || !directives_read_range(words, el_coding_info(coding), &range)) {
         return directives_refuse(cmd, args);
     }
-    /* This build may have no engine for the coding, or one that ends at a lower level. */
+    /* This build's engine may be missing, or end at a lower level. */
     token = el_coding_info(coding)->token;
     max = range.max;
     range = el_range_built_in(coding, range);
@@ -370,7 +367,7 @@ static bool directives_set_goal(cmd_parms *cmd, el_server_t *server,
 
 /* --- paths and stores */
 
-/* The only word of the line as a path, relative to ServerRoot; NULL if it is none. */
+/* Returns the only word as a path relative to ServerRoot; NULL if that fails. */
 static const char *directives_path(const cmd_parms *cmd, const char *args)
 {
     const char *given = directives_only_word(cmd, args);
@@ -378,7 +375,7 @@ static const char *directives_path(const cmd_parms *cmd, const char *args)
     return given && *given ? ap_server_root_relative(cmd->pool, given) : NULL;
 }
 
-/* A path; `cmd->info` is the offset of its field in el_server_t. */
+/* Sets a path; `cmd->info` is the offset of the field in el_server_t. */
 static const char *directives_set_path(cmd_parms *cmd, void *config, const char *args)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -415,16 +412,16 @@ static const char *directives_set_precompressed_root(cmd_parms *cmd, void *confi
     return NULL;
 }
 
-/* 64 MB of this machine's memory: thousands of pages of 10 KB, or hundreds of 100 KB. */
+/* 64 MB of this machine's memory hold thousands of pages of 10 KB, or hundreds of 100 KB. */
 static const el_cache_store_t directives_shmcb = {
     .provider = "shmcb", .arguments = "(67108864)", .nbytes = 64 * 1024 * 1024,
 };
 
-/* shmcb counts bytes with 32 bits. */
+/* shmcb's sizes have 32 bits. */
 #define SHMCB_MIN 8192
 #define SHMCB_MAX (INT64_C(4294967295) - 1)
 
-/* Reads the arguments of shmcb: a path, or bytes in parentheses, or both; bytes have a default. */
+/* Reads shmcb's arguments: a path, bytes in parentheses, or both. Bytes have a default. */
 static bool directives_read_shmcb(cmd_parms *cmd, const char *arguments, el_cache_store_t *store)
 {
     const char *size = strrchr(arguments, '(');
@@ -445,7 +442,7 @@ static bool directives_read_shmcb(cmd_parms *cmd, const char *arguments, el_cach
     return true;
 }
 
-/* shmcb, or a provider that other machines reach, a colon, and what the provider knows more of. */
+/* Reads shmcb, or a provider that other machines reach; a colon and its arguments may follow. */
 static bool directives_set_cache_store(cmd_parms *cmd, el_server_t *server,
                                        const apr_array_header_t *words)
 {
@@ -473,13 +470,13 @@ static bool directives_set_cache_store(cmd_parms *cmd, el_server_t *server,
 
 /* --- dictionaries */
 
-/* Fetch's destinations of requests, without the empty one. */
+/* The request destinations of Fetch, except the empty one. */
 #define DESTINATIONS                                                                               \
     " audio audioworklet compression-dictionary document embed font frame iframe image json "      \
     "manifest object paintworklet report script serviceworker sharedworker style text track "      \
     "video webidentity worker xslt "
 
-/* Checks the words of match-dest. Returns what is wrong with them, or NULL. */
+/* Checks the words of match-dest. Returns the fault, or NULL. */
 static const char *directives_dest_fault(cmd_parms *cmd, const char *words)
 {
     const char *rest = words, *word;
@@ -495,7 +492,7 @@ static const char *directives_dest_fault(cmd_parms *cmd, const char *words)
     return NULL;
 }
 
-/* Reads `key="value"`, and moves behind it; NULL if the key is another. */
+/* Reads `key="value"` and moves past it; NULL if the key is another. */
 static const char *directives_take(cmd_parms *cmd, const char **args, const char *key)
 {
     size_t len = strlen(key);
@@ -507,7 +504,7 @@ static const char *directives_take(cmd_parms *cmd, const char **args, const char
     return ap_getword_conf(cmd->pool, args);
 }
 
-/* Reads one of a rule's arguments. Returns what is wrong with it, or NULL. */
+/* Reads one argument of a rule. Returns the fault, or NULL. */
 static const char *directives_read_rule(cmd_parms *cmd, const char **args,
                                         el_dictionary_rule_t *rule)
 {
@@ -532,7 +529,7 @@ static const char *directives_read_rule(cmd_parms *cmd, const char **args,
     return "there is no such argument";
 }
 
-/* The error that configtest shows about the argument `at`. */
+/* The error that configtest shows for the argument `at`. */
 static const char *directives_refuse_argument(const cmd_parms *cmd, const char *at,
                                               const char *fault)
 {
@@ -570,7 +567,7 @@ static const char *directives_set_dictionary(cmd_parms *cmd, void *config, const
     return NULL;
 }
 
-/* Reads the names of host="…". Returns what is wrong with them, or NULL. */
+/* Reads the names of host="…". Returns the fault, or NULL. */
 static const char *directives_read_hosts(cmd_parms *cmd, const char *words,
                                          el_dictionary_file_t *file)
 {
@@ -580,7 +577,7 @@ static const char *directives_read_hosts(cmd_parms *cmd, const char *words,
     const char *word;
 
     while (*(word = ap_getword_white(cmd->pool, &words))) {
-        /* As in a Host field: an address of IPv6 is in brackets. */
+        /* As in a Host field, an IPv6 address is in brackets. */
         const char *end = *word == '[' ? strchr(word, ']') : NULL;
         const char *port = end ? end + 1 : word + strcspn(word, ":");
         int64_t number;
@@ -595,7 +592,7 @@ static const char *directives_read_hosts(cmd_parms *cmd, const char *words,
     return hosts->nelts > 0 ? NULL : "there is no name in it";
 }
 
-/* Reads one of the arguments behind the path. Returns what is wrong with it, or NULL. */
+/* Reads one argument after the path. Returns the fault, or NULL. */
 static const char *directives_read_file(cmd_parms *cmd, const char **args,
                                         el_dictionary_file_t *file)
 {
@@ -642,7 +639,7 @@ static const char *directives_set_dictionary_file(cmd_parms *cmd, void *config, 
     if (!file->path) {
         return directives_refuse(cmd, args);
     }
-    /* Most are made of the pages of a site. */
+    /* Most dictionaries are made from a site's pages. */
     file->rule.dest = file->rule.dest ? file->rule.dest : file->rule.match ? "" : "document";
     file->rule.match = file->rule.match ? file->rule.match : "/*";
     if (!server->dictionary_files) {
@@ -658,7 +655,7 @@ static const char *directives_set_dictionary_link(cmd_parms *cmd, void *config, 
     const char *url = directives_only_word(cmd, args);
     el_dir_t *dir = config;
 
-    /* The angle brackets of a Link field hold it (RFC 8288 §3). */
+    /* The URL stands in the angle brackets of a Link field (RFC 8288 §3). */
     if (!url || !*url || !el_structured_can_hold(url) || strpbrk(url, "<>\" \\")) {
         return directives_refuse(cmd, args);
     }
@@ -669,12 +666,12 @@ static const char *directives_set_dictionary_link(cmd_parms *cmd, void *config, 
 static bool directives_set_dictionary_store(cmd_parms *cmd, el_server_t *server,
                                             const apr_array_header_t *words)
 {
-    /* A dictionary takes an eighth of the store at most. */
+    /* A dictionary may take an eighth of the store. */
     static const directives_argument_t bytes = {
         .unit = UNIT_BYTES, .min = 1024 * 1024, .max = BYTES_MAX,
     };
     el_dictionary_store_t *store = apr_pcalloc(cmd->pool, sizeof(*store));
-    int64_t most = 64 * 1024 * 1024; /* some hundred large ones */
+    int64_t most = 64 * 1024 * 1024; /* about a hundred large ones */
 
     if (words->nelts < 1 || words->nelts > 2 || !*directives_word(words, 0)
         || (words->nelts == 2 && !directives_read(cmd, &bytes, directives_word(words, 1), &most))) {
@@ -714,7 +711,7 @@ static const char *directives_set_note(cmd_parms *cmd, void *config, const char 
     return directives_refuse(cmd, args);
 }
 
-/* zlib cannot make a gzip stream with a smaller window; mod_deflate accepts them and then fails. */
+/* zlib makes no gzip stream with a smaller window; mod_deflate accepts one and then fails. */
 #define GZIP_WINDOW_MIN 9
 
 static void directives_raise_window(cmd_parms *cmd, int64_t *bits)
@@ -728,7 +725,7 @@ static void directives_raise_window(cmd_parms *cmd, int64_t *bits)
 
 /* --- the tables */
 
-/* Below the least interval that the paper advises (§4.3), a sample may come too early. */
+/* The paper's least interval (§4.3): earlier samples may not yet see the effect of a step. */
 static void directives_advise_interval(cmd_parms *cmd, int64_t *interval)
 {
     if (*interval < apr_time_from_msec(500)) {
@@ -737,7 +734,7 @@ static void directives_advise_interval(cmd_parms *cmd, int64_t *interval)
     }
 }
 
-/* ElasticMTU auto: Ethernet's (IEEE 802.3), and so nearly every path's. */
+/* The MTU of Ethernet (IEEE 802.3), and so of nearly every path. */
 #define ETHERNET_MTU 1500
 
 static const directives_word_t on_off[] = {{"On", true}, {"Off", false}, {NULL, 0}};
@@ -797,8 +794,8 @@ const command_rec el_commands[] = {
           .value = EL_DIR_MIN_SIZE, .unit = UNIT_ONE, .max = INT64_MAX, .words = auto_size,
           .unset = EL_MIN_SIZE_AUTO),
     /*
-     * A body and its encoding are held in memory, and libraries count with 31 bits. Pages are
-     * smaller than 1 MB; larger bodies are streamed, which bounds the memory of a response.
+     * The body and its encoding are held in memory, and libraries use 31-bit lengths. Pages are
+     * smaller than 1 MB; larger bodies are streamed, which bounds a response's memory.
      */
     VALUE("ElasticWholeBody", NOT_HTACCESS,
           "the size in bytes up to which a complete body is encoded in one call, below 2G; K, M "
@@ -855,20 +852,14 @@ const command_rec el_commands[] = {
     VALUE("ElasticETag", NOT_HTACCESS,
           "weak, suffix, keep or remove: the entity tag of an encoded response",
           .value = EL_DIR_ETAG, .words = etags, .unset = EL_ETAG_WEAK),
-    /*
-     * RFC 791 obliges every host to take a datagram of 576 bytes; an IPv4 packet's length has 16
-     * bits.
-     */
+    /* Hosts accept datagrams of 576 bytes (RFC 791); an IPv4 packet's length has 16 bits. */
     VALUE("ElasticMTU", RSRC_CONF, "auto, or the link's packet size in bytes, 576 to 65535",
           .server = true, .value = EL_SERVER_MTU, .unit = UNIT_ONE, .min = 576, .max = 65535,
           .words = auto_mtu, .unset = ETHERNET_MTU),
     GLOBAL_WORDS("ElasticCPU", directives_set_cpu,
                  "two percentages, 0 <= low < high <= 100: effort goes up below low and down above "
                  "high"),
-    /*
-     * 500 ms is the least that the paper advises (§4.3): the next sample sees the load that a step
-     * causes.
-     */
+    /* The paper's least interval (§4.3): the next sample then sees the effect of a step. */
     VALUE("ElasticInterval", RSRC_CONF,
           "the time between two samples, 100ms to 60s (a bare number is seconds)",
           GLOBAL(EL_SERVER_INTERVAL), .unit = UNIT_TIME, .min = apr_time_from_msec(100),
@@ -887,7 +878,7 @@ const command_rec el_commands[] = {
           "Off, or the percentage of CPU above which nothing is compressed, 0 to 100",
           GLOBAL(EL_SERVER_BYPASS), .unit = UNIT_PERCENT, .words = no_bypass,
           .unset = EL_NO_BYPASS_PPM),
-    /* 64 MB are a hundred and sixty of zlib's contexts at their largest. */
+    /* 64 MB hold a hundred and sixty of zlib's largest contexts. */
     VALUE("ElasticPoolMemory", RSRC_CONF,
           "the bytes that all processes together keep for their encoders; K, M or G may follow",
           GLOBAL(EL_SERVER_POOL_MEMORY), .unit = UNIT_BYTES, .max = BYTES_MAX,
@@ -930,7 +921,7 @@ const command_rec el_deflate_commands[] = {
           .adjust = directives_raise_window),
     VALUE("DeflateMemLevel", RSRC_CONF, "zlib's memory level, 1 to 9",
           NUMBER(EL_RECORD_DEFLATE, EL_STOCK_MEM_LEVEL, 1, 9)),
-    /* Output goes out in httpd's own buckets: the size that is asked for has no effect. */
+    /* Output is sent in httpd's own buckets, so this size has no effect. */
     VALUE("DeflateBufferSize", RSRC_CONF,
           "a number of bytes above 0; it is accepted and has no effect",
           NUMBER(EL_RECORD_DEFLATE, EL_STOCK_BUFFER_SIZE, 1, INT_MAX)),
@@ -941,7 +932,7 @@ const command_rec el_deflate_commands[] = {
           "the bytes that a request body may have when it is decoded; 0 for those of "
           "LimitRequestBody",
           LIMIT(EL_LIMIT_SIZE, 0, 0)),
-    /* mod_deflate's: far above the ratios of ordinary bodies, far below deflate's best, 1032. */
+    /* mod_deflate's: far above ordinary ratios, far below deflate's maximum, 1032. */
     VALUE("DeflateInflateRatioLimit", OR_ALL,
           "a number above 0: how many bytes one encoded byte may give",
           LIMIT(EL_LIMIT_RATIO, 1, 200)),
@@ -965,10 +956,10 @@ const command_rec el_brotli_commands[] = {
 
 /* --- defaults */
 
-/* Best first among equal q: br saves more bytes than gzip at any cost that both can have. */
+/* The order among equal q: br saves more bytes than gzip at any cost that both can have. */
 static const el_coding_t preferred_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
 
-/* ElasticCPU: the paper leaves the thresholds to the operator; a fifth of the CPU is a reserve. */
+/* The paper leaves ElasticCPU's thresholds to the operator; a fifth of the CPU is a reserve. */
 #define DEFAULT_LOW (50 * PPM_PER_PERCENT)
 #define DEFAULT_HIGH (80 * PPM_PER_PERCENT)
 

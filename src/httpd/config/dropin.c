@@ -23,7 +23,7 @@ void *el_stock_create(apr_pool_t *pool, server_rec *server)
     return apr_pmemdup(pool, &el_stock_defaults, sizeof(el_stock_defaults));
 }
 
-/* Unlike in the stock modules, each field on its own: one directive in a vhost resets no other. */
+/* Merges field by field: unlike in the stock modules, one directive in a vhost resets no other. */
 void *el_stock_merge(apr_pool_t *pool, void *base, void *add)
 {
     const el_stock_t *from = add;

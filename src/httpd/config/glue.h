@@ -1,6 +1,6 @@
 /*
- * Every file of the module starts from this header: httpd's types, the macro for log lines, the
- * names of filters, and warnings about the configuration.
+ * Every file of the module starts from this header: httpd's types, the macro for log lines, names
+ * of filters, and warnings about the configuration.
  */
 #ifndef ELASTIC_CONFIG_GLUE_H
 #define ELASTIC_CONFIG_GLUE_H
@@ -13,35 +13,32 @@
 #include <stdint.h>
 
 /*
- * A file that writes to the error log uses this in place of APLOG_USE_MODULE. Its lines bear the
- * name of the first loaded record, so that LogLevel elastic:debug selects them, or deflate:debug if
- * only that record is loaded. httpd's log macros use this very name.
+ * For files that write to the error log, instead of APLOG_USE_MODULE. Lines carry the name of the
+ * first loaded record: LogLevel elastic:debug selects them, or deflate:debug if only that record is
+ * loaded. httpd's log macros need this variable's name.
  */
 extern int el_log_index;
 #define EL_USE_LOG static int *const aplog_module_index = &el_log_index
 
-/*
- * Marks a function that few responses need. Inlined, it would make every response save and restore
- * the registers that it uses.
- */
+/* For functions that few responses need: inlined, they would cost each response registers. */
 #define EL_RARE __attribute__((noinline))
 
-/* Output filters beside the three compressors: INFLATE decodes responses, */
+/* The output filters besides the three compressors. INFLATE decodes responses. */
 #define EL_FILTER_INFLATE "INFLATE"
-/* counts responses that no filter encodes, */
+/* Counts responses that no filter encodes. */
 #define EL_FILTER_SKIPPED "ELASTIC_SKIPPED"
-/* completes the header of a 304, and drops the body of one, */
+/* Completes the header of a 304. */
 #define EL_FILTER_NOT_MODIFIED "ELASTIC_NOT_MODIFIED"
 #define EL_FILTER_NO_BODY "ELASTIC_NO_BODY"
-/* keeps ranges from being cut out of encoded bodies, */
+/* Keeps httpd from cutting ranges out of encoded bodies. */
 #define EL_FILTER_RANGES "ELASTIC_RANGES"
 #define EL_FILTER_PADDING "ELASTIC_PADDING"
 #define EL_FILTER_DICTIONARY "ELASTIC_DICTIONARY"
 #define EL_FILTER_EXPLAIN "ELASTIC_EXPLAIN"
-/* sends precompressed files behind other modules' filters. */
+/* Sends precompressed files after other modules' filters. */
 #define EL_FILTER_PRECOMPRESSED "ELASTIC_PRECOMPRESSED"
 
-/* Input filters that decode requests: mod_deflate's name, and the one of ElasticInflate. */
+/* The input filters that decode requests: mod_deflate's, and that of ElasticInflate. */
 #define EL_FILTER_DEFLATE "DEFLATE"
 #define EL_FILTER_REQUEST_INFLATE "ELASTIC_INFLATE"
 
@@ -49,9 +46,8 @@ extern int el_log_index;
 bool el_warnings_are_early(void);
 
 /*
- * Writes a warning about the configuration to the error log, with the text of `error` unless that
- * is 0, and keeps it for the status page. Only until the children start; the next configuration
- * begins with no warnings.
+ * Logs a warning about the configuration, with the text of `error` unless that is 0, and keeps it
+ * for the status page until the next configuration. Only before the children start.
  */
 void el_warn(const server_rec *server, apr_status_t error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -16,7 +16,7 @@ el_range_t el_policy_ranges[EL_CODINGS];
 
 /* --- warnings */
 
-/* The status page shows this many at most. */
+/* The most warnings that the status page shows. */
 #define WARNINGS_MOST 16
 
 /* In the configuration's pool; NULL: none yet. */
@@ -74,7 +74,7 @@ void *el_server_create(apr_pool_t *pool, server_rec *server)
     return apr_pmemdup(pool, &el_server_defaults, sizeof(el_server_defaults));
 }
 
-/* Both lists, the outer one first; either may be NULL. */
+/* Joins two lists, the outer one first; either may be NULL. */
 static apr_array_header_t *settings_config_joined(apr_pool_t *pool, apr_array_header_t *outer,
                                                   apr_array_header_t *inner)
 {
@@ -135,7 +135,7 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
     el_server_t *to = apr_pmemdup(pool, base, sizeof(*to));
 
     el_values_merge(&to->values, &from->values);
-    /* The fields left out are global: their directives are refused within <VirtualHost>. */
+    /* Other fields are global: their directives are refused within <VirtualHost>. */
     to->dictionary_rules = settings_config_joined(pool, to->dictionary_rules,
                                                   from->dictionary_rules);
     if (from->dictionary_files_off) {
@@ -153,7 +153,8 @@ bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
     el_mediatype_t type;
 
     if (dir->types && el_mediatype_read(content_type, &type)) {
-        for (int i = dir->types->nelts - 1; i >= 0; i--) { /* in a ?: GCC 14 reads it of NULL */
+        for (int i = dir->types->nelts - 1; i >= 0; i--) { /* in a ?: expression, GCC 14 warns of
+                                                              NULL */
             const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
 
             if (el_mediatype_match(&rule->pattern, &type)) {
@@ -188,10 +189,7 @@ el_range_t el_range_built_in(el_coding_t coding, el_range_t wanted)
 
 /* --- policy */
 
-/*
- * mod_deflate leaves bodies alone that are no longer than 68 bytes, if they come whole in one
- * brigade; mod_brotli none.
- */
+/* mod_deflate skips bodies of up to 68 bytes in a single brigade; mod_brotli skips none. */
 static const int64_t config_min_sizes[EL_RECORDS] = {
     [EL_RECORD_ELASTIC] = EL_MIN_SIZE_AUTO, [EL_RECORD_DEFLATE] = 69, [EL_RECORD_BROTLI] = 0,
 };
@@ -212,7 +210,7 @@ size_t el_policy_codings(const el_dir_t *dir, el_record_t record, const el_codin
     return i < dir->codings_count;
 }
 
-/* The stock module's level is the ceiling; below it the coding's whole range is free. */
+/* The stock module's level is the ceiling; the levels below it may be used. */
 static el_range_t settings_config_range(const el_dir_t *dir, const el_stock_t *stock,
                                         el_record_t record, el_coding_t coding)
 {

@@ -8,9 +8,9 @@
 #include "apr_strings.h"
 
 /*
- * The ratio is checked after each of so many decoded bytes, and at the end: mod_deflate does it for
- * each buffer, whose default size this is. Counted from the body's start, so that it does not
- * matter how the body arrives, or is read.
+ * The ratio is checked after this many decoded bytes, and at the end. mod_deflate checks each
+ * buffer, and this is its default size. Counted from the body's start, so that the result does not
+ * depend on how the body is sent or read.
  */
 #define CHECK_EVERY 8096
 
@@ -80,9 +80,8 @@ void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
 }
 
 /*
- * A layer has got too much for the encoded bytes of the body. It may make nothing of them, as of a
- * gzip header's endless file name, so that a look at the body's own output would come too late, or
- * never.
+ * True if an inner layer got too many bytes for the body's encoded bytes. It may output nothing, as
+ * for an endless file name in a gzip header, so a check of the output is not enough.
  */
 static bool decode_is_layer_over_ratio(const el_inflate_t *inflate, const el_layer_t *layer)
 {
@@ -91,8 +90,8 @@ static bool decode_is_layer_over_ratio(const el_inflate_t *inflate, const el_lay
 }
 
 /*
- * The layers from the outermost to number `i` are one decoder. It has ended when all of them have:
- * each has a checksum to verify, and none may have bytes behind its end.
+ * Runs layer `i` and those outside of it as one decoder. It ends when all have ended: each must
+ * verify its checksum, and no layer may have bytes after its end.
  */
 static el_decode_t decode_run(el_inflate_t *inflate, size_t i, el_span_t *span)
 {
@@ -107,7 +106,7 @@ static el_decode_t decode_run(el_inflate_t *inflate, size_t i, el_span_t *span)
         return result;
     }
     for (;;) {
-        /* The layer decodes what the one outside of it gave before. */
+        /* Decode what the outer layer produced before. */
         el_span_t own = {
             .in = layer->between + layer->at,
             .in_nbytes = layer->filled - layer->at,
@@ -156,7 +155,7 @@ static bool decode_is_over_ratio(el_inflate_t *inflate, bool ended)
         return false;
     }
     inflate->check_at = inflate->out + CHECK_EVERY;
-    /* out > in * ratio, without the product, which may not fit. */
+    /* out > in * ratio, without a product that may overflow. */
     over = (inflate->out - 1) / inflate->limits.ratio >= inflate->in;
     inflate->over_ratio = over ? inflate->over_ratio + 1 : 0;
     return inflate->over_ratio > inflate->limits.burst;
@@ -190,7 +189,7 @@ static el_inflated_t decode_settle(el_inflate_t *inflate, el_decode_t result, ap
     return result == EL_DECODE_FULL ? EL_INFLATE_FULL : EL_INFLATE_NEED_INPUT;
 }
 
-/* Decodes into what is left of the block, and at most `room` bytes; adds to `*used`. */
+/* Decodes into the rest of the block, at most `room` bytes; adds to `*used`. */
 static el_inflated_t decode_fill_block(el_inflate_t *inflate, const char **data, apr_size_t *len,
                                        uint64_t room, size_t *used)
 {
@@ -204,11 +203,11 @@ static el_inflated_t decode_fill_block(el_inflate_t *inflate, const char **data,
     el_decode_t result;
 
     most = room < most ? room : most;
-    /* Up to the next check of a limit. */
+    /* Stop at the next check of the ratio. */
     if (most > inflate->check_at - inflate->out) {
         most = inflate->check_at - inflate->out;
     }
-    /* One byte more than is allowed, to tell a body that is too large from one that fits. */
+    /* Allow one byte beyond the limit, to notice a body that is too large. */
     if (limit > 0 && most > limit - inflate->out) {
         most = limit - inflate->out + 1;
     }

@@ -17,33 +17,32 @@ EL_USE_LOG;
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Encoded body that is asked for at once: as much as fits into one of httpd's own buckets. */
+/* The encoded bytes to read at once: as many as one of httpd's buckets holds. */
 #define READ_SIZE APR_BUCKET_BUFF_SIZE
 
 /*
- * A decoded body waits in memory up to the first size, and in a file up to the second, so that its
- * handler can be told the length: nginx begins a file at 16 KB, and PHP takes no more than 8 MB
- * unless it is told to.
+ * A decoded body is held in memory up to the first size, in a file up to the second, so that its
+ * handler can be told the length. nginx begins a file at 16 KB; PHP accepts 8 MB by default.
  */
 #define HELD_IN_MEMORY ((apr_off_t)64 * 1024)
 #define HELD_MOST ((uint64_t)8 << 20)
 
 typedef struct {
     el_inflate_t inflate;
-    const char *rest; /* Content-Encoding of the decoded body, or NULL */
+    const char *rest; /* the decoded body's Content-Encoding, or NULL */
     bool edited;
     bool eos_seen;
-    apr_status_t failed;         /* what every further read gets */
-    apr_bucket_brigade *encoded; /* read and not decoded yet */
-    apr_bucket_brigade *ready;   /* decoded and not handed out yet */
-    apr_file_t *file;            /* the decoded bytes before these, or NULL */
-    apr_off_t stored;            /* bytes in it */
+    apr_status_t failed;         /* the result of all later reads */
+    apr_bucket_brigade *encoded; /* read but not decoded yet */
+    apr_bucket_brigade *ready;   /* decoded but not handed out yet */
+    apr_file_t *file;            /* decoded bytes that come before `ready`, or NULL */
+    apr_off_t stored;            /* bytes in `file` */
 } in_t;
 
 static ap_filter_rec_t *inflate_rec;
-static ap_filter_rec_t *deflate_rec; /* NULL: DEFLATE is not ours */
+static ap_filter_rec_t *deflate_rec; /* NULL: DEFLATE is not this module's */
 
-/* The URL that mod_proxy sends the request to; "" if it does not. */
+/* The URL to which mod_proxy sends the request; "" if it does not. */
 static const char *inflate_target_of(const request_rec *r)
 {
     const char *name = r->proxyreq ? r->filename : r->handler, *origin;
@@ -52,18 +51,18 @@ static const char *inflate_target_of(const request_rec *r)
         return "";
     }
     name += strlen("proxy:");
-    /* mod_proxy writes the path of a socket before the URL. */
+    /* mod_proxy puts a socket's path before the URL. */
     origin = strncasecmp(name, "unix:", strlen("unix:")) == 0 ? strchr(name, '|') : NULL;
     return origin ? origin + 1 : name;
 }
 
-/* By the scheme alone: clients choose what comes behind the origin's own part of the URL. */
+/* Compares the scheme only, because clients choose what follows the origin in the URL. */
 static bool inflate_is_sent_by(const request_rec *r, const char *scheme)
 {
     return strncasecmp(inflate_target_of(r), scheme, strlen(scheme)) == 0;
 }
 
-/* RFC 9110 §15.5.16: the answer says which codings would do (§12.5.3). */
+/* 415 with the codings that would be accepted (RFC 9110 §15.5.16, §12.5.3). */
 static int inflate_unsupported(request_rec *r)
 {
     const char *known = NULL;
@@ -79,14 +78,14 @@ static int inflate_unsupported(request_rec *r)
     return HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
-/* Gives the body up: every further read gets `rv`. */
+/* Gives up the body: all later reads return `rv`. */
 static void inflate_give_up(request_rec *r, in_t *in, el_inflated_t why, apr_status_t rv)
 {
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   "elastic: the request body is refused: %s (so far %" APR_UINT64_T_FMT
                   " bytes encoded, %" APR_UINT64_T_FMT " decoded)",
                   el_inflate_text(why), in->inflate.in, in->inflate.out);
-    /* The rest of the body must not be taken for the next request. */
+    /* Nobody may take the rest of the body for the next request. */
     r->connection->keepalive = AP_CONN_CLOSE;
     in->failed = rv;
     apr_brigade_cleanup(in->encoded);
@@ -95,8 +94,8 @@ static void inflate_give_up(request_rec *r, in_t *in, el_inflated_t why, apr_sta
 }
 
 /*
- * Ends the body in error, for this read and all that follow. Handlers make a 413 of APR_ENOSPC, and
- * a 400 of anything unknown; other answers than these are given here.
+ * Ends the body in error, for this read and all later ones. Handlers answer APR_ENOSPC with 413 and
+ * unknown errors with 400; this function sends all other answers itself.
  */
 static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
 {
@@ -121,10 +120,7 @@ static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
         apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
         apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
 
-        /*
-         * Only the status of a broken backend makes httpd leave out the last chunk, without which
-         * nobody takes the response for whole.
-         */
+        /* Only this status makes httpd omit the last chunk, which shows the client an error. */
         APR_BRIGADE_INSERT_TAIL(bb,
                                 ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
@@ -160,8 +156,8 @@ static in_t *inflate_open_in(request_rec *r, const el_coding_t *codings, size_t 
 }
 
 /*
- * Makes the request's header that of the decoded body: in chunks, because a handler that found
- * neither them nor a length would take it for a request without a body.
+ * Changes the request's header to that of the decoded body. It becomes chunked, because a request
+ * without a length and chunks has no body.
  */
 static void inflate_edit_once(request_rec *r, in_t *in)
 {
@@ -173,9 +169,9 @@ static void inflate_edit_once(request_rec *r, in_t *in)
     }
     in->edited = true;
     /*
-     * Makes mod_proxy find out the decoded body's length: if the client told the encoded one's, for
-     * origins that know no chunks; always for FastCGI, also behind a balancer, whose programs take
-     * a body without a length for an empty one.
+     * Makes mod_proxy determine the decoded length, if the client sent a length, for origins that
+     * do not accept chunks; and always for FastCGI (also behind a balancer), whose programs take a
+     * body without a length as empty.
      */
     if (to_backend
         && (apr_table_get(fields, "Content-Length") || inflate_is_sent_by(r, "fcgi:")
@@ -183,7 +179,7 @@ static void inflate_edit_once(request_rec *r, in_t *in)
         && !apr_table_get(env, "proxy-sendchunks") && !apr_table_get(env, "proxy-sendchunked")) {
         apr_table_setn(env, "proxy-sendcl", "1");
     }
-    /* Then it reads all of the body before it sends any, and the body lies on the disk. */
+    /* mod_proxy then stores the whole body on disk before it sends any. */
     if (to_backend
         && (apr_table_get(env, "proxy-sendcl")
             || apr_table_get(env, "force-proxy-request-1.0"))) {
@@ -201,8 +197,8 @@ static void inflate_edit_once(request_rec *r, in_t *in)
 }
 
 /*
- * Reads encoded body. httpd's own filter reads Content-Length when it is called first: only then
- * may the header change.
+ * Reads the encoded body. httpd's own filter parses Content-Length at its first call, so the header
+ * may change only after that.
  */
 static apr_status_t inflate_fetch(ap_filter_t *f, in_t *in, apr_read_type_e block)
 {
@@ -220,7 +216,7 @@ static apr_status_t inflate_put(ap_filter_t *f, in_t *in, const char **data, apr
     return inflated < EL_INFLATE_DAMAGED ? APR_SUCCESS : inflate_fail(f, in, inflated);
 }
 
-/* The next step of decoding: held back output, a bucket's data, or a bucket without data. */
+/* One step of decoding: pending output, a data bucket, or a metadata bucket. */
 static apr_status_t inflate_advance(ap_filter_t *f, in_t *in, apr_read_type_e block, apr_off_t room)
 {
     bool empty = APR_BRIGADE_EMPTY(in->encoded);
@@ -238,7 +234,7 @@ static apr_status_t inflate_advance(ap_filter_t *f, in_t *in, apr_read_type_e bl
         if (rv != APR_SUCCESS) {
             return rv;
         }
-        /* The part that was decoded goes. */
+        /* Delete the part that was decoded. */
         if (left > 0 && apr_bucket_split(bucket, len - left) != APR_SUCCESS) {
             return inflate_fail(f, in, EL_INFLATE_NO_MEMORY);
         }
@@ -262,7 +258,7 @@ static apr_status_t inflate_advance(ap_filter_t *f, in_t *in, apr_read_type_e bl
     return APR_SUCCESS;
 }
 
-/* Makes something ready, and up to `wanted` bytes if they are at hand. */
+/* Makes something ready: up to `wanted` bytes if they are available. */
 static apr_status_t inflate_make_ready(ap_filter_t *f, in_t *in, apr_read_type_e block,
                                        apr_off_t wanted)
 {
@@ -288,8 +284,8 @@ static apr_status_t inflate_make_ready(ap_filter_t *f, in_t *in, apr_read_type_e
 }
 
 /*
- * Makes the rest of a brigade outlast this call of the filter; false if there is no memory for
- * that. Filters below give about as much as was asked for; more than that is not copied.
+ * Keeps the rest of a brigade beyond this call of the filter; false if memory is short. Lower
+ * filters return about as many bytes as requested; much more is not copied.
  */
 static bool inflate_keep(request_rec *r, apr_bucket_brigade *bb)
 {
@@ -298,7 +294,7 @@ static bool inflate_keep(request_rec *r, apr_bucket_brigade *bb)
     return rv == APR_SUCCESS || rv == APR_INCOMPLETE;
 }
 
-/* False if there is no memory to split or copy a bucket. */
+/* Returns false if there is no memory to split or copy a bucket. */
 static bool inflate_hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t mode,
                              apr_off_t readbytes)
 {
@@ -309,7 +305,7 @@ static bool inflate_hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t m
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
         return true;
     }
-    /* All lengths are known; there may be less. */
+    /* All lengths are known. APR_INCOMPLETE: there are fewer bytes. */
     rv = apr_brigade_partition(in->ready, readbytes, &end);
     if (rv != APR_SUCCESS && rv != APR_INCOMPLETE) {
         return false;
@@ -326,7 +322,7 @@ static bool inflate_hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t m
     return true;
 }
 
-/* DEFLATE's first call: NULL if nothing is to be decoded. */
+/* At DEFLATE's first call; NULL if there is nothing to decode. */
 static in_t *inflate_begin(request_rec *r)
 {
     const char *list = apr_table_get(r->headers_in, "Content-Encoding");
@@ -348,12 +344,12 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
     in_t *in = f->ctx;
     apr_status_t rv;
 
-    /* Lines and the like are read from connections, not from bodies. */
+    /* Modes that read lines are for connections, not for bodies. */
     if (mode != AP_MODE_READBYTES && mode != AP_MODE_SPECULATIVE) {
         return ap_get_brigade(f->next, bb, mode, block, readbytes);
     }
     if (!in) {
-        /* If DEFLATE is named twice, the first, which reads from the others, undoes all codings. */
+        /* If DEFLATE is configured twice, the first one decodes all codings. */
         while (reader && reader != f
                && !((reader->frec == inflate_rec || reader->frec == deflate_rec) && reader->ctx)) {
             reader = reader->next;
@@ -381,8 +377,8 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
 }
 
 /*
- * An internal redirect starts with the filters of the protocol alone, though part of the body may
- * be here already. An error page's handler finds a body that has ended.
+ * An internal redirect starts with protocol filters only, although part of the body may have been
+ * read. An error page's handler finds the body at its end.
  */
 static bool inflate_inherit(request_rec *r)
 {
@@ -402,7 +398,7 @@ static bool inflate_inherit(request_rec *r)
     return false;
 }
 
-/* The input filter DEFLATE in the request's chain, ours or mod_deflate's; or NULL. */
+/* Finds the input filter DEFLATE in the request's chain, ours or mod_deflate's; or NULL. */
 static ap_filter_t *inflate_find_deflate(const request_rec *r)
 {
     ap_filter_t *f = r->input_filters;
@@ -414,8 +410,8 @@ static ap_filter_t *inflate_find_deflate(const request_rec *r)
 }
 
 /*
- * Moves the ready bytes to a file without a name, which ends with the request. False if that fails:
- * the rest stays in memory.
+ * Moves the ready bytes to an unlinked file that lives as long as the request. Returns false if
+ * that fails; the rest stays in memory.
  */
 static bool inflate_store(request_rec *r, in_t *in)
 {
@@ -453,8 +449,8 @@ static bool inflate_store(request_rec *r, in_t *in)
 }
 
 /*
- * Decodes the body, all of it if so much may be held: the header has its length then. Otherwise the
- * handler reads the rest, in chunks.
+ * Decodes the whole body if it may be held, and sets its length in the header. Otherwise the
+ * handler reads the rest in chunks.
  */
 static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
 {
@@ -500,9 +496,8 @@ static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
 }
 
 /*
- * Reads the body's first bytes, or all of it, so that the header is edited before a handler sees
- * it: no CGI script or origin may be told the encoded body's length and coding. OK, or the status
- * that answers the request.
+ * Reads the body's beginning, or all of it, so that the header changes before the handler sees it:
+ * CGI scripts and origins must not get the encoded length and coding. Returns OK or an error.
  */
 static int inflate_read_early(ap_filter_t *f)
 {
@@ -511,9 +506,9 @@ static int inflate_read_early(ap_filter_t *f)
     apr_status_t rv = APR_SUCCESS;
     bool short_of_memory = in->inflate.last == EL_INFLATE_NO_MEMORY;
     /*
-     * If the client told the encoded length, the handler is told the decoded one: many programs
-     * read no body without it, and some modules refuse chunks (RFC 9110 §15.5.12). Most of
-     * mod_proxy's handlers find it out by themselves, see inflate_edit_once().
+     * If the client sent a length, the handler gets the decoded one: many programs read no body
+     * without it, and some modules refuse chunks (RFC 9110 §15.5.12). Most handlers of mod_proxy
+     * determine it themselves, see inflate_edit_once().
      */
     bool wants_length = apr_table_get(r->headers_in, "Content-Length")
                         && !apr_table_get(r->headers_in, "Transfer-Encoding")
@@ -533,7 +528,7 @@ static int inflate_read_early(ap_filter_t *f)
                : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
 }
 
-/* OK, or the status of a body that cannot be decoded; `list` is its Content-Encoding or NULL. */
+/* Returns OK or an error status; `list` is the Content-Encoding, or NULL. */
 EL_RARE static int inflate_prepare(request_rec *r, const char *list)
 {
     el_coding_t codings[EL_INFLATE_LAYERS];
@@ -545,8 +540,8 @@ EL_RARE static int inflate_prepare(request_rec *r, const char *list)
         return OK;
     }
     /*
-     * SCGI and uWSGI have no body without a length, which is not known before all of it is decoded,
-     * and their handlers refuse chunks: the body goes as it came.
+     * SCGI and uWSGI need the length, which is unknown before decoding, and their handlers refuse
+     * chunks: pass the body on encoded.
      */
     if (inflate_is_sent_by(r, "scgi:") || inflate_is_sent_by(r, "uwsgi:")) {
         for (; f && f->frec == deflate_rec; f = inflate_find_deflate(r)) {
@@ -593,14 +588,14 @@ void el_input_register(void)
 
 /* ---- responses ------------------------------------------------------------------------------- */
 
-/* Decoded bytes between two passes, as in encoder.c. */
+/* Decoded bytes between two calls of el_stream_pass(), as in encoder.c. */
 #define PASS_SIZE (32 * 1024)
 
 typedef struct {
     el_stream_t stream;
     el_inflate_t inflate;
-    bool head;     /* the header was that of a HEAD: its body, if any, is dropped */
-    bool trailing; /* bytes behind the body's end were logged */
+    bool head;     /* HEAD: a body, if any, is dropped */
+    bool trailing; /* bytes after the body's end were logged */
 } out_t;
 
 static apr_status_t inflate_fail_out(ap_filter_t *f, out_t *out, el_inflated_t why)
@@ -610,7 +605,6 @@ static apr_status_t inflate_fail_out(ap_filter_t *f, out_t *out, el_inflated_t w
     return APR_EGENERAL;
 }
 
-/* Decodes a piece of data to its end. */
 static apr_status_t inflate_out_data(ap_filter_t *f, void *owner, const char *data, apr_size_t len)
 {
     out_t *out = owner;
@@ -665,7 +659,7 @@ static out_t *inflate_open_out(request_rec *r, el_coding_t coding)
     el_limits_t limits = el_limits_of(r);
     out_t *out = apr_pcalloc(r->pool, sizeof(*out));
 
-    /* The size of a response is for the server to choose; the ratio is no server's choice. */
+    /* The server chooses the size of its responses, but an extreme ratio is never intended. */
     limits.size = 0;
     limits.is_request = false;
     out->head = r->header_only;
@@ -683,10 +677,7 @@ static out_t *inflate_open_out(request_rec *r, el_coding_t coding)
     return out;
 }
 
-/*
- * Takes the response, if its outermost coding is one that can be decoded, and all of its bytes are
- * there; otherwise NULL.
- */
+/* Takes the response if its outermost coding can be decoded and it is complete; else NULL. */
 static out_t *inflate_take_response(request_rec *r)
 {
     const char *rest, *tag, *list, *decoded = NULL;
@@ -717,7 +708,7 @@ static out_t *inflate_take_response(request_rec *r)
     }
     named = named || (decoded && el_not_modified_now(response, decoded));
     if (r->status == HTTP_NOT_MODIFIED) {
-        /* Compressors behind judge it by the header that a 200 would have. */
+        /* Later compressors judge the 304 by the header of the 200. */
         el_fields_set_encoding(r, rest);
         if (!named) {
             el_fields_set_etag(r, decoded);

@@ -18,26 +18,26 @@ EL_USE_LOG;
 
 #define FIELD "Elastic-Visitor"
 
-/* In httpd's run directory, and its content. */
+/* In httpd's run directory, with the beginning of its content. */
 #define FILE_NAME "elastic.visitor"
 #define TITLE "elastic-visitor 1\nsha256 "
 #define DIGITS ((size_t)2 * EL_DICTIONARY_HASH)
 
-/* Seconds after which a file no longer counts that was not written again. */
+/* A file counts for this many seconds after its last change. */
 #define LASTS 900
 
-/* A clock that was set back makes files of the future, but not of one that is far. */
+/* If the clock was set back, a file may be this many seconds in the future. */
 #define SKEW 60
 
-/* Characters of a token: 128 bits in hexadecimal digits at least. */
+/* A token's characters: at least 128 bits in hexadecimal digits. */
 #define TOKEN_LEAST 32
 #define TOKEN_MOST 128
 
-/* Of networks that no machine is in (RFC 5737, 3849). */
+/* In networks reserved for documentation, where no machine is (RFC 5737, RFC 3849). */
 static char address4[] = "198.51.100.46";
 static char address6[] = "2001:db8:198:51::46";
 
-/* The path of the file, and the user who started httpd; set with the configuration. */
+/* The file's path and the user who started httpd; set with the configuration. */
 static const char *path;
 static uid_t starter;
 
@@ -53,8 +53,8 @@ static bool visitor_is_one(const conn_rec *c)
 }
 
 /*
- * The fault of the open file; NULL: none. Its lock says that the process which has written it still
- * runs: the kernel takes it away, however a process ends.
+ * Returns the fault of the open file, or NULL. A lock proves that the process which wrote the file
+ * still runs: the kernel removes it however a process ends.
  */
 static const char *visitor_file_fault(int fd)
 {
@@ -86,7 +86,7 @@ static bool visitor_digits_of(const char *text, char digits[EL_FOLDER_NAME_ROOM]
     return true;
 }
 
-/* The reason why the token does not count; NULL: it does. One opening of the file answers all. */
+/* Returns why the token is refused, or NULL. The file is opened once for all checks. */
 static const char *visitor_token_fault(const char *token)
 {
     char text[sizeof(TITLE) + DIGITS], given[EL_FOLDER_NAME_ROOM];
@@ -105,12 +105,11 @@ static const char *visitor_token_fault(const char *token)
     }
     fault = visitor_file_fault(fd);
     if (!fault) {
-        /* The title, the digits of the token's hash, and the line's end. */
         bool read_all = read(fd, text, sizeof(text)) == (ssize_t)sizeof(text)
                         && memcmp(text, TITLE, strlen(TITLE)) == 0
                         && text[sizeof(text) - 1] == '\n' && visitor_digits_of(token, given);
 
-        /* Takes as long for any two: the time does not show how much of a guess is right. */
+        /* Compares in constant time, so that the time does not reveal a partly right guess. */
         for (size_t i = 0; read_all && i < DIGITS; i++) {
             different |= (unsigned char)wanted[i] ^ (unsigned char)given[i];
         }
@@ -123,8 +122,8 @@ static const char *visitor_token_fault(const char *token)
 }
 
 /*
- * The client is one from elsewhere, for the connection: a request that follows on it is of the same
- * client. It has no name either, so that nobody asks for one.
+ * Gives the client its address, for the whole connection: later requests on it come from the same
+ * client. The address gets an empty host name, so that no module looks it up.
  */
 static bool visitor_become(conn_rec *c)
 {
@@ -148,7 +147,7 @@ static bool visitor_become(conn_rec *c)
 EL_RARE static void visitor_look(request_rec *r, const char *token)
 {
     conn_rec *c = r->connection;
-    /* By loopback, or from an address of this machine to the same. */
+    /* By loopback, or from one of this machine's addresses to the same one. */
     bool is_from_here = strncmp(c->client_ip, "127.", 4) == 0 || strcmp(c->client_ip, "::1") == 0
                         || apr_sockaddr_equal(c->local_addr, c->client_addr);
     static const char *const fields[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
@@ -162,7 +161,7 @@ EL_RARE static void visitor_look(request_rec *r, const char *token)
     if (!visitor_is_one(c) && !is_from_here) {
         fault = "the connection is not from this machine";
     } else if (passed_on) {
-        /* A proxy in front would pass the token of anybody on. */
+        /* A proxy in front would forward the token of any client. */
         fault = "a proxy has passed the request on";
     } else {
         fault = visitor_token_fault(token);
@@ -175,7 +174,7 @@ EL_RARE static void visitor_look(request_rec *r, const char *token)
                       fault);
         return;
     }
-    /* Nobody can answer this without the token: it was taken, and not by another. */
+    /* Only a server that knows the token can answer this: it proves that httpd took the token. */
     if (visitor_digits_of(apr_pstrcat(r->pool, "taken ", token, NULL), digits)) {
         apr_table_set(r->err_headers_out, FIELD, digits);
     }

@@ -13,10 +13,10 @@
 static const char field_name[] = "Available-Dictionary";
 
 /*
- * The response's part of the record, with `possible`: browsers use dictionaries of this origin,
- * ELASTIC is in the chain, and a rule or a file of ElasticDictionaryFile of this virtual host is
- * for the URL. Only these count, whatever was given out before: all responses of the URL then vary
- * by the dictionary, and those of other URLs do not.
+ * The record's part with `possible` set. A dictionary is possible if browsers use dictionaries of
+ * this origin, ELASTIC is in the chain, and a rule or an ElasticDictionaryFile of this virtual host
+ * matches the URL. Dictionaries that clients already have do not count, so that a URL's responses
+ * all vary by the dictionary or all do not.
  */
 static el_available_t *available_record(el_response_t *response)
 {
@@ -45,7 +45,7 @@ static el_available_t *available_record(el_response_t *response)
     for (int i = 0; rules && i < rules->nelts && !available->possible; i++) {
         const el_dictionary_rule_t *rule = APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *);
 
-        /* The dictionaries of a rule may be anywhere. */
+        /* A rule's dictionaries may come from any URL. */
         available->possible = el_dictionary_pattern_match(rule->match, NULL, target);
     }
     available->possible = available->possible && el_response_origin(response);
@@ -53,7 +53,8 @@ static el_available_t *available_record(el_response_t *response)
 }
 
 /*
- * The reader may have a response that allows it to the origin `allowed`; notes what decided that.
+ * True if the reader may have a response whose Access-Control-Allow-Origin is `allowed`. Notes the
+ * fields that decided it.
  */
 static bool available_is_permitted(el_response_t *response, const char *allowed)
 {
@@ -68,7 +69,7 @@ static bool available_is_permitted(el_response_t *response, const char *allowed)
     return el_dictionary_permitted(&readers, &response->available.depends);
 }
 
-/* Looks for the dictionary that the field names. Of a field that comes twice httpd has made one. */
+/* Looks for the dictionary that the field names. httpd has joined repeated fields into one. */
 static el_dictionary_reason_t available_find(el_response_t *response, const char *field)
 {
     request_rec *r = response->r;
@@ -90,7 +91,7 @@ static el_dictionary_reason_t available_find(el_response_t *response, const char
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
-    /* The reader may have no response at all; this one is judged when its header is known. */
+    /* Here: may the reader have any response? This one's header is judged when it is known. */
     if (!available_is_permitted(response, "*")) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
@@ -132,7 +133,7 @@ const el_available_t *el_available_ahead(el_response_t *response)
     if (!field) {
         return available;
     }
-    /* The coding that the client likes better of those that take a dictionary. */
+    /* Of the codings that take a dictionary, the one that the client likes best. */
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (el_engine_for(all[i])) {
             order[count++] = all[i];

@@ -13,10 +13,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* µs that are no reason to doubt what is expected: a process's first encodings take longer. */
+/* µs added to the expected encoding time, because a process's first encodings take longer. */
 #define SLACK 10000
 
-/* Pinned levels have names of their own: an entry at another level is none of theirs. */
+/* Pinned levels are part of the name: entries at other levels must not match. */
 static el_name_t cached_name_of(const el_response_t *response, el_coding_t coding,
                                 const el_setup_t *setup)
 {
@@ -38,8 +38,8 @@ static uint32_t cached_expected_size(el_coding_t coding, int level, const el_set
 }
 
 /*
- * Both sizes are expected ones, so that the body itself has no say: what it was encoded to cannot
- * be compared with what it was not.
+ * Compares expected sizes on both sides: the actual size of the entry cannot be compared with the
+ * size of an encoding that was not made.
  */
 static bool cached_is_good(const el_entry_t *entry, const el_choice_t *choice)
 {
@@ -50,7 +50,7 @@ static bool cached_is_good(const el_entry_t *entry, const el_choice_t *choice)
            <= cached_expected_size(choice->coding, choice->setup.level, &choice->setup);
 }
 
-/* el_store_get(), or the like. */
+/* el_store_get() or el_store_get_local(). */
 typedef bool get_t(const el_name_t *name, el_found_t *found);
 
 /*
@@ -83,12 +83,12 @@ static bool cached_find_good(el_response_t *response, get_t *get)
 }
 
 /*
- * An encoding is waited for twice: the leader may have failed to hand it over. Then one of those
- * who waited makes it for the others.
+ * Wait at most twice, because the encoding thread may fail to hand its result over. Then one of the
+ * waiting threads encodes for the others.
  */
 #define WAITS 2
 
-/* Waits up to `usec` µs for an encoding of another thread that will do. */
+/* Waits up to `usec` µs for another thread's encoding that is good enough. */
 static bool cached_find_or_wait(el_response_t *response, uint64_t usec)
 {
     const el_choice_t *choice = &response->choice;
@@ -99,12 +99,12 @@ static bool cached_find_or_wait(el_response_t *response, uint64_t usec)
         uint64_t began = el_clock_nsec();
         el_waiters_answer_t answer = el_waiters_enter(&cached->waiters, &name, usec);
 
-        /* The time of waiting is no time of encoding. */
+        /* Waiting does not count as encoding time. */
         cached->meter.began_elapsed += el_clock_nsec() - began;
         if (answer == EL_WAITERS_BUSY) {
             return cached->found.buffer != NULL;
         }
-        /* Another may have left before this thread was told to encode. */
+        /* Another thread may have stored its encoding before this one was told to encode. */
         if (cached_find_good(response, el_store_get_local)) {
             return true;
         }
@@ -119,8 +119,8 @@ static bool cached_find_or_wait(el_response_t *response, uint64_t usec)
 }
 
 /*
- * Looks for an entry of the body's name that will do, or waits for another thread's. A worse one
- * will while a better one is being made, so that one request alone pays for that.
+ * Looks for a good enough entry of the body's name, or waits for another thread's. While another
+ * thread makes a better encoding, a weak entry is used, so that only one request pays for it.
  */
 static bool cached_find(el_response_t *response, size_t nbytes, bool any)
 {
@@ -139,7 +139,7 @@ static bool cached_find(el_response_t *response, size_t nbytes, bool any)
             el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, true);
             uint64_t usec = (uint64_t)(cost.nsec * (double)nbytes / 1024 / 1000) + SLACK;
 
-            /* Nobody waits for what the store will not take. */
+            /* Do not wait for an encoding that the store would not take. */
             if (el_store_takes((uint64_t)(cost.size / 10000. * (double)nbytes))) {
                 found = cached_find_or_wait(response, found ? 0 : usec);
             }
@@ -149,7 +149,7 @@ static bool cached_find(el_response_t *response, size_t nbytes, bool any)
         }
     }
     if (found) {
-        /* It may be worth improving. */
+        /* Offer it to the idle thread for improvement. */
         name = cached_name_of(response, entry->coding, &choice->setup);
         el_improver_note(&name, entry, cached->target);
     }
@@ -157,7 +157,7 @@ static bool cached_find(el_response_t *response, size_t nbytes, bool any)
     return found;
 }
 
-/* Names the body by its bytes. False if they cannot be had, or hashed. */
+/* Names the body by its bytes. Returns false if reading or hashing fails. */
 static bool cached_name_body(el_response_t *response, const apr_bucket_brigade *bb)
 {
     request_rec *r = response->r;
@@ -188,18 +188,18 @@ static bool cached_name_body(el_response_t *response, const apr_bucket_brigade *
     return el_fingerprint_end(&fingerprint, &response->cached.name) && is_whole;
 }
 
-/* Names of files that are remembered: one takes as long as all else of a cached response. */
+/* The files whose names are remembered: a name takes as long as the rest of a cached response. */
 #define NAMES 64
 
-/* A file's name, for one server. */
+/* The name of a file on one server. */
 typedef struct {
-    const server_rec *server; /* NULL: nothing */
+    const server_rec *server; /* NULL: an empty slot */
     el_file_id_t file;
     el_name_t name;
-    bool good; /* the file's numbers stand for its content */
+    bool good; /* the file's numbers identify its content */
 } known_t;
 
-/* The file system is not asked under the lock: it may be another machine's, and slow. */
+/* Asks the file system outside the lock: it may be remote and slow. */
 static known_t cached_know_file(const request_rec *r, const el_cached_t *cached)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -225,7 +225,7 @@ static known_t cached_know_file(const request_rec *r, const el_cached_t *cached)
     return known;
 }
 
-/* Names the body if it is a whole file, and nothing else, whose numbers stand for its content. */
+/* Names the body by a file's numbers, if it is one whole file and they identify its content. */
 static bool cached_name_file(const request_rec *r, el_cached_t *cached,
                              const apr_bucket_brigade *bb)
 {
@@ -263,7 +263,7 @@ bool el_cached_find(el_response_t *response, apr_bucket_brigade *bb, bool any, a
     el_meter_start(&cached->meter);
     cached->is_file = cached_name_file(r, cached, bb);
     if (cached->is_file) {
-        /* Files are few: if there is room, each is kept at first sight. */
+        /* Files are few: if there is room, cache them at first sight. */
         cached->again = el_store_note(&cached->name) || el_store_has_room();
         found = cached_find(response, cached->file.size, any);
     }
@@ -271,18 +271,18 @@ bool el_cached_find(el_response_t *response, apr_bucket_brigade *bb, bool any, a
     if (cached->is_file) {
         return found;
     }
-    /* Hashing is worth it if such URLs' bodies come again. */
+    /* Hash the body only if bodies of this URL repeat. */
     key = el_sketch_key(r->hostname ? r->hostname : "", r->uri ? r->uri : "");
     if (!el_sketch_asks(sketch, key,
                         atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed))) {
         return false;
     }
-    /* The hash and the encoding must be of the same bytes. */
+    /* The bytes that are hashed must be those that are encoded. */
     if (!response->measure.is_private) {
         *rv = el_body_gather(bb, &response->measure, &response->body);
         response->gathered = *rv == APR_SUCCESS;
         if (*rv != APR_SUCCESS) {
-            /* Encoding needs the memory that is short, too, and says so. */
+            /* Encoding will fail for the same lack of memory, and report it. */
             *rv = *rv == APR_ENOMEM ? APR_SUCCESS : *rv;
             return false;
         }
@@ -318,7 +318,7 @@ void el_cached_store(el_response_t *response)
         || entry.nbytes != used->out) {
         return;
     }
-    /* The bytes that were read are those of the name only if the file has not changed meanwhile. */
+    /* If the file has changed meanwhile, the encoded bytes are not those of the name. */
     if (cached->is_file
         && (!el_file_stat(cached->descriptor, &now)
             || memcmp(&now, &cached->file, sizeof(now)) != 0)) {

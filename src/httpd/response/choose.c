@@ -8,18 +8,18 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* To look for a setup to try takes ten microseconds: one body in so many is enough. */
+/* One body in this many may try a setup: looking for one takes ten microseconds. */
 #define TRY_EVERY 64
 
-/* The body's length in bytes where it is known, otherwise 0. */
+/* The body's length in bytes; 0 if unknown. */
 static uint64_t choose_length_of(const el_facts_t *facts)
 {
     return facts->moment.size_known ? facts->moment.size : 0;
 }
 
 /*
- * The codings that the ladder has to choose between: those that the client likes as much as
- * `first`; only `first` where the server's order decides.
+ * The set of codings to choose from: those that the client likes as much as `first`. Only `first`
+ * if its level is not adaptive, or a drop-in filter decides.
  */
 static unsigned choose_choices_of(const el_choose_for_t *body, el_coding_t first)
 {
@@ -39,8 +39,8 @@ static unsigned choose_choices_of(const el_choose_for_t *body, el_coding_t first
 }
 
 /*
- * What a setup may cost by ElasticMaxTime, nsec for each KB. A body whose length is not known
- * counts as a large page, or as what was seen of it where that is more.
+ * The most that a setup may cost by ElasticMaxTime, ns for each KB. A body of unknown length counts
+ * as a large page, or as the part seen so far if that is larger.
  */
 static uint32_t choose_allowance(const el_policy_t *policy, const el_moment_t *moment)
 {
@@ -52,7 +52,7 @@ static uint32_t choose_allowance(const el_policy_t *policy, const el_moment_t *m
                                    judged ? moment->size : EL_COST_UNKNOWN_LENGTH);
 }
 
-/* The highest level, from the setup's down to `min`, that costs no more than `most`. */
+/* Lowers the setup's level, not below `min`, until it costs at most `most` ns for each KB. */
 static int choose_level_within(const el_choice_t *choice, int min, bool whole, uint32_t most)
 {
     el_setup_t setup = choice->setup;
@@ -64,7 +64,7 @@ static int choose_level_within(const el_choice_t *choice, int min, bool whole, u
     return setup.level;
 }
 
-/* Whether any of the codings in `set` may make no more bytes than an httpd without this module. */
+/* True if any coding in `set` must make no more bytes than an httpd without this module. */
 static bool choose_is_bounded(const el_range_t *range, unsigned set)
 {
     bool bounded = false;
@@ -85,7 +85,7 @@ static el_ladder_key_t choose_key_of(const el_choose_for_t *body, unsigned set)
     };
 }
 
-/* A setup of `level` with what the settings and the facts say of all levels. */
+/* A setup of `level`, with the fields that are the same for all levels. */
 static el_setup_t choose_setup_of(const el_choose_for_t *body, int level)
 {
     const el_stock_t *stock = body->policy->stock;
@@ -101,7 +101,7 @@ static el_setup_t choose_setup_of(const el_choose_for_t *body, int level)
     return setup;
 }
 
-/* The setup without a dictionary. */
+/* Chooses a setup without a dictionary. */
 static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t coding)
 {
     const el_policy_t *policy = body->policy;
@@ -131,10 +131,7 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
     return choice;
 }
 
-/*
- * The bounds of a dictionary-compressed body's levels: those of its coding without a dictionary, as
- * far as its engine has them.
- */
+/* The range of levels for a coding with a dictionary: its base coding's, within its engine's. */
 static el_range_t choose_range_against(const el_policy_t *policy, el_coding_t coding)
 {
     const el_engine_t *engine = el_engine_for(coding);
@@ -151,9 +148,9 @@ static el_range_t choose_range_against(const el_policy_t *policy, el_coding_t co
     return range;
 }
 
-/* What a byte is worth. */
+/* The worth of a saved byte. */
 typedef struct {
-    bool bytes_alone; /* levels are pinned: the fewest bytes are best, whatever they cost */
+    bool bytes_alone; /* pinned levels: the fewest bytes win, whatever the CPU time */
     double price;     /* ns of CPU time for a byte */
 } worth_t;
 
@@ -183,28 +180,27 @@ static worth_t choose_worth_for(const el_choose_for_t *body)
     return isinf(price) ? (worth_t){.bytes_alone = true} : (worth_t){.price = price};
 }
 
-/* What a KB of the body costs: its CPU time, and its bytes at what they are worth. */
+/* The cost of a KB of the body: its CPU time, plus its encoded bytes at their price. */
 static double choose_value_of(el_cost_t cost, worth_t worth)
 {
     return worth.bytes_alone ? cost.size : cost.nsec + worth.price * cost.size / 10000 * 1024;
 }
 
-/* A setup of a dictionary-compressed body, and what it is expected to cost. */
+/* A setup with a dictionary, and its expected cost. */
 typedef struct {
     el_setup_t setup;
     el_cost_t cost;
 } against_t;
 
-/* The level after `level` that is looked at: every second one, and the last. */
+/* The next level to look at: every second one, and the last. */
 static int choose_level_after(int level, el_range_t range)
 {
     return level < range.max && level + 2 > range.max ? range.max : level + 2;
 }
 
 /*
- * The level of a dictionary-compressed body that is worth most, of every second one: each needs a
- * dictionary of its own, and neighbours differ by little. The lowest where all take longer than
- * ElasticMaxTime allows.
+ * Finds the best level with a dictionary among every second one: each level needs a dictionary
+ * prepared for it, and adjacent levels differ little. The lowest if all exceed ElasticMaxTime.
  */
 static against_t choose_best_against(const el_choose_for_t *body, worth_t worth)
 {
@@ -228,10 +224,7 @@ static against_t choose_best_against(const el_choose_for_t *body, worth_t worth)
     return best;
 }
 
-/*
- * The coding without a dictionary that the client likes as much as the dictionary-compressed body,
- * or EL_IDENTITY.
- */
+/* The coding without a dictionary that the client likes at least as much, or EL_IDENTITY. */
 static el_coding_t choose_rival_of(const el_demand_t *demand)
 {
     const uint16_t *q = demand->accept.q;
@@ -240,10 +233,7 @@ static el_coding_t choose_rival_of(const el_demand_t *demand)
     return coding != EL_IDENTITY && q[coding] >= q[demand->available] ? coding : EL_IDENTITY;
 }
 
-/*
- * The dictionary-compressed body, or the coding without a dictionary that the client likes as well,
- * whichever is worth more.
- */
+/* Chooses between the dictionary and the coding without one that the client likes as well. */
 static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding_t coding)
 {
     el_coding_t rival = choose_rival_of(&body->facts->demand);
@@ -282,7 +272,7 @@ bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes)
     el_cost_t made = {.size = (uint32_t)(nbytes * 10000 / body->facts->moment.size)};
     el_coding_t coding = body->facts->demand.available;
 
-    /* Where something else would be made in the end, what is there already will do. */
+    /* If the fresh choice would not use the dictionary, the existing encoding is sent. */
     return el_choose(body, coding).coding == coding
            && choose_value_of(choose_best_against(body, worth).cost,
                               worth) < choose_value_of(made, worth);
@@ -294,7 +284,7 @@ void el_choose_trial(const el_choose_for_t *body, el_choice_t *choice)
     el_rung_t rung = {.coding = choice->coding, .level = choice->setup.level};
     el_ladder_key_t key = choose_key_of(body, choice->set);
 
-    /* Of what may have no more bytes than the stock modules' nothing is tried. */
+    /* No trials if the body may have no more bytes than the stock modules' would. */
     if (choice->by_costs && !choice->bounded && body->effort.price >= 0
         && el_costs_are_kept(&choice->setup)
         && atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) % TRY_EVERY

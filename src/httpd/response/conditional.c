@@ -10,24 +10,24 @@
 #include "http_protocol.h"
 
 /*
- * A backend's limits are not known. By default httpd, gunicorn and nginx take a line of a field up
- * to this size (nginx two bytes more), and Tomcat, Jetty and AJP all fields together.
+ * The assumed limit of a backend. By default httpd, gunicorn and nginx accept a field line of this
+ * size (nginx two bytes more); Tomcat, Jetty and AJP accept as much for all fields together.
  */
 #define BACKEND_LIMIT 8190
 
-/* Makes mod_filter's harnesses run their filters for other statuses than 200. */
+/* This variable makes mod_filter's harnesses run their filters for statuses other than 200. */
 #define RUN_HARNESSES "filter-errordocs"
 
 static const char if_none_match[] = "If-None-Match", if_match[] = "If-Match";
 
 static ap_filter_rec_t *not_modified, *no_body;
 
-/* Room for all bases of a list: of "x-gunzip-gzip" both "x-gunzip" and "x" are. */
+/* Room for all bases of a list: "x-gunzip-gzip" has two, "x-gunzip" and "x". */
 #define BASES_ROOM(list) (strlen(list) * 3 + 1)
 
 /* ---- before the handler ---------------------------------------------------------------------- */
 
-/* Another server, or a FastCGI process, answers. */
+/* True if another server or a FastCGI process answers. */
 static bool conditional_is_proxied(const request_rec *r)
 {
     return r->proxyreq != PROXYREQ_NONE
@@ -35,8 +35,9 @@ static bool conditional_is_proxied(const request_rec *r)
 }
 
 /*
- * Adds `len` bytes of tags to the list in the field `name`. False if there are none, or a backend
- * might refuse so long a header; one that came too long, this backend takes.
+ * Appends `len` bytes of tags to the list in the field `name`. Returns false if there are none, or
+ * if a backend might refuse so long a header. A header that was longer to begin with is extended:
+ * its backend must accept it.
  */
 static bool conditional_add_tags(request_rec *r, const char *name, const char *list,
                                  const char *tags, size_t len)
@@ -57,8 +58,8 @@ static bool conditional_add_tags(request_rec *r, const char *name, const char *l
 }
 
 /*
- * httpd's tag of the file that answers, or that WebDAV changes; NULL if another server answers,
- * there is no file, or FileETag makes no tag. A script may still answer in its place.
+ * httpd's tag of the file that answers or that WebDAV changes. NULL if a backend answers, there is
+ * no file, or FileETag makes no tag. A script may still answer instead of the file.
  */
 static const char *conditional_file_tag(request_rec *r)
 {
@@ -70,10 +71,10 @@ static const char *conditional_file_tag(request_rec *r)
     return tag && *tag ? tag : NULL;
 }
 
-/* Sets of el_etag_mode_t, with the bit 1 << mode for each. */
+/* A set of el_etag_mode_t has the bit 1 << mode for each. */
 #define ANY_MODE (~0u)
 
-/* The codings of the filters here that make a body's tag by one of `modes`. */
+/* The codings of our filters that set a body's tag by one of `modes`. */
 static el_accept_t conditional_tagged(const el_response_t *response, unsigned modes)
 {
     el_accept_t codings = {{0}};
@@ -99,7 +100,7 @@ static el_accept_t conditional_tagged(const el_response_t *response, unsigned mo
     return codings;
 }
 
-/* The codings that this request accepts and whose suffix stands in tags of bodies here. */
+/* The codings that this request accepts and that add a suffix to tags here. */
 static el_accept_t conditional_given(el_response_t *response)
 {
     el_accept_t given = el_response_enabled(response);
@@ -113,7 +114,7 @@ static el_accept_t conditional_given(el_response_t *response)
     return given;
 }
 
-/* Adds the tags of the identities to If-None-Match. */
+/* Adds the identities' tags to If-None-Match. */
 static void conditional_name_bases(el_response_t *response, const char *list)
 {
     request_rec *r = response->r;
@@ -141,7 +142,7 @@ static void conditional_name_bases(el_response_t *response, const char *list)
     }
 }
 
-/* `tag`, as a client may have made it strong, is that of an encoding of the body with `file`. */
+/* True if `tag`, which a client may have made strong, names an encoding of the body with `file`. */
 static bool conditional_is_of_file(const el_response_t *response, const el_etag_t *tag,
                                    const char *file, const el_accept_t *codings)
 {
@@ -154,12 +155,12 @@ static bool conditional_is_of_file(const el_response_t *response, const el_etag_
 }
 
 /*
- * Extends If-Match. If the file's tag is strong and one of an encoding is there, adds the file's:
- * in any mode, because several WebDAV clients send a weak tag as if it were strong. Accept-Encoding
- * does not matter: the question is about a body that the client has.
+ * Extends If-Match. If the file's tag is strong and the list has the tag of an encoding of it, adds
+ * the file's tag. It does so in every mode, because several WebDAV clients send a weak tag as a
+ * strong one, and whatever Accept-Encoding says, because the condition is about a body that the
+ * client has.
  *
- * Otherwise adds the identities' tags that belong to strong ones: the script or the backend can
- * tell whose they are.
+ * Otherwise adds the identities' tags of strong tags, for the script or backend to compare.
  */
 static void conditional_extend_match(el_response_t *response, const char *list, const char *file)
 {
@@ -193,7 +194,7 @@ static void conditional_extend_match(el_response_t *response, const char *list, 
     conditional_add_tags(r, if_match, list, bases, len);
 }
 
-/* The URI in WebDAV's If is r's; mod_dav compares like this, without the host. */
+/* True if the URI in WebDAV's If is that of `r`. Like mod_dav, ignores the host. */
 static bool conditional_is_own_uri(request_rec *r, const char *text, size_t len)
 {
     apr_uri_t uri;
@@ -214,8 +215,8 @@ static bool conditional_is_own_uri(request_rec *r, const char *text, size_t len)
 }
 
 /*
- * Puts the file's own tag in place of those of its encodings in WebDAV's If, as in If-Match. Tags
- * with Not, and of other resources, stay: these indeed do not have such a tag.
+ * Replaces the tags of the file's encodings in WebDAV's If by the file's own, as in If-Match.
+ * Negated tags and those of other resources stay, because they do not describe this file.
  */
 static void conditional_translate(el_response_t *response, const char *field, const char *file)
 {
@@ -233,7 +234,7 @@ static void conditional_translate(el_response_t *response, const char *field, co
         }
         if (is_own && !state.negated
             && conditional_is_of_file(response, &state.tag, file, &codings)) {
-            /* The file's tag is shorter, by the suffix. */
+            /* The file's tag is never longer: it has no suffix. */
             to = apr_cpystrn(to, copied, (apr_size_t)(state.tag.text - copied) + 1);
             to = apr_cpystrn(to, file, strlen(file) + 1);
             copied = state.tag.text + state.tag.len;
@@ -249,15 +250,15 @@ EL_RARE static void conditional_extend(el_response_t *response)
 {
     request_rec *r = response->r;
     bool is_get = r->method_number == M_GET;
-    /* With other methods than GET and HEAD, a tag that matches is an error. */
+    /* For methods other than GET and HEAD, a matching If-None-Match is an error. */
     const char *list = is_get ? apr_table_get(r->headers_in, if_none_match) : NULL;
     const char *match = apr_table_get(r->headers_in, if_match);
     bool is_dav = !is_get && r->handler && strcmp(r->handler, "dav-handler") == 0;
     const char *states = is_dav ? apr_table_get(r->headers_in, "If") : NULL;
     /*
-     * A backend that finds its body's date in If-Range answers with a slice, which the client joins
-     * to the part of an encoded body that it may have. For files this waits for their type; a
-     * backend has answered by then.
+     * If the date in If-Range matches, a backend answers with a slice, which the client would join
+     * to its part of an encoded body. For files, the check can wait for their type; for backends it
+     * must come before they answer.
      */
     bool by_date = conditional_is_proxied(r) && el_response_dated_range(r)
                    && el_response_has_range(r) && response->encodable;
@@ -266,7 +267,7 @@ EL_RARE static void conditional_extend(el_response_t *response)
     if (!list && !match && !states && !by_date) {
         return;
     }
-    /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
+    /* mod_cache keeps a pointer to the original table, so change a copy. */
     r->headers_in = apr_table_copy(r->pool, r->headers_in);
     if (by_date) {
         el_accept_t accept = el_response_enabled(response);
@@ -303,7 +304,7 @@ void el_conditional_prepare(request_rec *r)
 
 /* ---- the header of a 304 --------------------------------------------------------------------- */
 
-/* A cache would take these for its encoded body's, and throw that away. */
+/* They describe the identity; a cache would compare its encoded body with them, and drop that. */
 static void conditional_unset_identity(request_rec *r)
 {
     el_field_unset(r, "Content-Length");
@@ -348,7 +349,7 @@ bool el_not_modified_named(el_response_t *response)
 bool el_not_modified_now(el_response_t *response, const char *decoded)
 {
     request_rec *r = response->r;
-    /* httpd and the backend have left it undecided. */
+    /* httpd and the backend have not answered the condition. */
     bool undecided = response->names_tags && !r->no_local_copy
                      && (r->status == HTTP_OK || r->status == HTTP_PARTIAL_CONTENT);
     const char *list = undecided ? apr_table_get(r->headers_in, if_none_match) : NULL;
@@ -388,7 +389,7 @@ el_facts_t el_not_modified_facts(el_response_t *response, const el_policy_t *pol
     el_moment_t *moment;
     el_facts_t facts;
 
-    /* The functions below read the status, too. */
+    /* The functions below read the status. */
     r->status = HTTP_OK;
     facts = el_response_facts(response, policy, by_type || !r->content_type);
     el_available_add(response, policy, false, &facts.demand);
@@ -411,7 +412,7 @@ void el_not_modified_tag(el_response_t *response, el_policy_t *policy, const el_
     if (response->tagged || el_not_modified_named(response) || coding == EL_IDENTITY) {
         return;
     }
-    /* A cache or a backend may have the body encoded already: then the tag is that one's. */
+    /* A cache or a backend may have encoded the body already; keep its tag then. */
     current = el_field(r, "ETag");
     if (current && el_etag_next(&current, &tag) && el_etag_coding(&tag, &base) != EL_IDENTITY) {
         return;
@@ -425,15 +426,15 @@ void el_not_modified_tag(el_response_t *response, el_policy_t *policy, const el_
     conditional_unset_identity(r);
 }
 
-/* The answer of one of our filters to a 200. */
+/* The answer that one of our filters would give to a 200. */
 typedef struct {
     el_policy_t policy;
     el_facts_t facts;
-    el_coding_t coding; /* EL_IDENTITY: none encodes it */
+    el_coding_t coding; /* EL_IDENTITY: no filter encodes it */
     bool negotiated;    /* another client might get it encoded */
 } judgement_t;
 
-/* The judgement of the filter that encodes it: of the best weight, and of equals the first. */
+/* The answer of the filter that would encode: the highest weight wins, then the first. */
 static judgement_t conditional_judge(el_response_t *response)
 {
     judgement_t best = {.coding = EL_IDENTITY};
@@ -480,7 +481,7 @@ void el_not_modified_returned(request_rec *r)
     if (response->encodable) {
         el_available_add_vary(response);
     }
-    /* mod_filter does not tell which types it was given: then only the client's tag is known. */
+    /* mod_filter hides which types it handles; then only a tag that the client named is certain. */
     if (!response->harnessed || !r->content_type) {
         el_not_modified_tag(response, &best.policy, &best.facts);
     } else {
@@ -488,17 +489,14 @@ void el_not_modified_returned(request_rec *r)
     }
 }
 
-/*
- * Does a 304's work if ours stands within a harness of mod_filter, which leaves its filters out of
- * all that is no 200.
- */
+/* Handles a 304 if a harness of mod_filter holds our filter, and skips it as for all but 200. */
 static apr_status_t conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
     apr_status_t rv;
 
     ap_remove_output_filter(f);
-    /* By the type mod_filter knows which of its filters are to run; all must be compressors. */
+    /* With a content type, mod_filter can select its filters. All of them must be compressors. */
     if (r->status != HTTP_NOT_MODIFIED || !r->content_type || !el_chain_harnesses_compress(r)
         || apr_table_get(r->subprocess_env, RUN_HARNESSES)) {
         el_not_modified_returned(r);
@@ -512,12 +510,12 @@ static apr_status_t conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
 void el_not_modified_register(void)
 {
-    /* Before all that a harness may hold. */
+    /* Before all filters that a harness may hold. */
     not_modified = ap_register_output_filter(EL_FILTER_NOT_MODIFIED, conditional_filter, NULL,
                                              (ap_filter_type)(AP_FTYPE_RESOURCE - 2));
     /*
-     * Drops the body of what was a 200, behind all filters that may find out so late. It stands by
-     * itself, because a harness of mod_filter does not call a filter again that has made a 304.
+     * Drops the body after any filter turned a 200 into a 304. It is a filter of its own because a
+     * harness of mod_filter does not call its filter again after that.
      */
     no_body = ap_register_output_filter(EL_FILTER_NO_BODY, el_no_body, NULL, AP_FTYPE_CONTENT_SET);
 }

@@ -23,9 +23,9 @@ void el_ranges_insert(request_rec *r)
 }
 
 /*
- * The body is in a dynamic coding. If this configuration keeps or removes tags, or the one did with
- * which the response came into the cache, no tag shows that, but Vary does. Files that only exist
- * encoded do not vary, and a precompressed file's tag ends in the extension (precompressed.c).
+ * True if the body is in a dynamic coding. With tags that are kept or removed, now or when the
+ * response was cached, only Vary shows it. Files that only exist encoded do not vary, and a
+ * precompressed file's tag ends in its extension (precompressed.c).
  */
 static bool edge_is_dynamic(request_rec *r)
 {
@@ -40,7 +40,7 @@ static bool edge_is_dynamic(request_rec *r)
     if (tagged && el_etag_coding(&tag, &base) != EL_IDENTITY) {
         return true;
     }
-    /* mod_cache says in the environment that it answers. */
+    /* mod_cache sets these variables when it answers. */
     if (!(apr_table_get(r->subprocess_env, AP_CACHE_HIT_ENV)
           || apr_table_get(r->subprocess_env, AP_CACHE_REVALIDATE_ENV))
         || !el_fields_varies(r, "Accept-Encoding")) {
@@ -77,15 +77,15 @@ static apr_status_t edge_guard_ranges(ap_filter_t *f, apr_bucket_brigade *bb)
 /* ---- ElasticPadding: a response header field of random length -------------------------------- */
 
 /*
- * Stands behind mod_cache's filter, so that a stored response has no padding, and each one that is
- * served of it its own. The random bytes are httpd's: cryptographic, seeded by the system, and
- * others in each child. A client learns nothing about the padding of others from its own.
+ * Runs after mod_cache's filter: stored responses have no padding, and each served copy gets its
+ * own. httpd's random bytes are cryptographic, seeded by the system, and different in each child,
+ * so a client learns nothing about other clients' padding from its own.
  */
 static apr_status_t edge_pad(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
 
-    /* A response without a body shows no length. */
+    /* Without a body there is no length to hide. */
     if (!AP_STATUS_IS_HEADER_ONLY(r->status)) {
         size_t most = (size_t)el_dir_of(r)->values.value[EL_DIR_PADDING];
         uint8_t random[EL_PADDING_RANDOM(EL_PADDING_MAX)];
@@ -101,10 +101,10 @@ static apr_status_t edge_pad(ap_filter_t *f, apr_bucket_brigade *bb)
 
 /* ---- ElasticExplain -------------------------------------------------------------------------- */
 
-/* Room for all but the strings, of which each may need twice its length. */
+/* Room for everything except strings; escaping may double those. */
 #define ROOM 512
 
-/* The field that is being written, and where numbers become text. */
+/* The field being written, and a pool for numbers as text. */
 typedef struct {
     apr_pool_t *pool;
     el_structured_writer_t writer;
@@ -116,7 +116,7 @@ static void explain_count(list_t *list, const char *name, uint64_t value)
                              apr_psprintf(list->pool, "%" APR_UINT64_T_FMT, value));
 }
 
-/* Adds a note of the log, which is a number; an approximate one begins with a mark. */
+/* Adds a number from a note of the log, without the mark of an approximate one. */
 static void explain_note(list_t *list, const char *name, const char *note)
 {
     if (note) {
@@ -124,10 +124,7 @@ static void explain_note(list_t *list, const char *name, const char *note)
     }
 }
 
-/*
- * Adds the reason. Nothing was decided here of a response that mod_cache had, or that ended before
- * the filters saw it.
- */
+/* Adds the reason. Nothing was decided if mod_cache answered or the response ended early. */
 static void explain_outcome(list_t *list, const request_rec *r, const el_response_t *response)
 {
     const char *reason = apr_table_get(r->notes, "elastic-reason");
@@ -144,13 +141,13 @@ static void explain_outcome(list_t *list, const request_rec *r, const el_respons
     el_structured_add_bare(&list->writer, "reason", reason);
 }
 
-/* Adds the coding, the setup and the sizes. Of a stream nothing is noted before its end. */
+/* Adds the coding, the setup and the sizes. A stream's notes are missing until its end. */
 static void explain_encoding(list_t *list, const request_rec *r, const el_response_t *response)
 {
     const char *coding = apr_table_get(r->notes, "elastic-coding");
     const char *kept = apr_table_get(r->notes, "elastic-setup");
     const el_moment_t *moment = &response->facts.moment;
-    /* An error page may take the place of a body that was held. */
+    /* An error page may have replaced a body that was held. */
     bool is_of_body = response->claimed ? !response->stream.broken : !response->filter;
 
     if (!coding && response->planned) {
@@ -181,7 +178,7 @@ static void explain_encoding(list_t *list, const request_rec *r, const el_respon
     }
 }
 
-/* Adds the controller's state that the decision was made by; of now if nothing was decided. */
+/* Adds the controller's state at the decision, or the present one if there was none. */
 static void explain_controller(list_t *list, const el_response_t *response)
 {
     el_control_state_t control = response->control_read ? response->control
@@ -225,9 +222,9 @@ void el_explain_insert(request_rec *r)
 }
 
 /*
- * The field is a dictionary of one member (RFC 8941 §3.2), "reason", whose parameters say more.
- * Sizes are in bytes, elapsed times in µs, the price in ns of CPU time for a saved byte. Facts that
- * are not known when the header goes are left out.
+ * The field is a dictionary (RFC 8941 §3.2) with one member, "reason", and parameters. Sizes are in
+ * bytes, times in µs, the price in ns of CPU time for a saved byte. Facts that are unknown when the
+ * header is sent are left out.
  */
 static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
 {
@@ -258,7 +255,7 @@ static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
 
 void el_edge_register(void)
 {
-    /* Just before the filters of the protocol, such as BYTERANGE. */
+    /* The last position before protocol filters such as BYTERANGE. */
     const ap_filter_type last = (ap_filter_type)(AP_FTYPE_PROTOCOL - 1);
 
     ap_register_output_filter(EL_FILTER_PADDING, edge_pad, NULL, last);

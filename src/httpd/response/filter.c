@@ -1,16 +1,16 @@
 /*
- * The road of a response through ELASTIC, DEFLATE or BROTLI_COMPRESS, in the order of its steps:
+ * The way of a response through ELASTIC, DEFLATE or BROTLI_COMPRESS:
  *
  *     insert   puts ELASTIC into the chain, or finds that the response goes out as it is
- *     begin    claims the response; the settings and the facts that the header gives
- *     hold     waits for the body's size, its end, a flush, or as much as may be waited for
- *     decide   a coding, or why none
- *     choose   a dictionary, a cached encoding, or a fresh one; with which engine and level
- *     encode   whole in one call, or as a stream
- *     send     the header, the body, notes and counters
+ *     begin    reads the settings and the header's facts; most refusals end here
+ *     hold     waits for the body's size, its end, a flush, or as much as may be held
+ *     decide   picks a coding, or the reason for none
+ *     choose   picks a dictionary, a cached or a fresh encoding, the engine and the level
+ *     encode   encodes the whole body in one call, or a stream
+ *     send     sets the header, sends the body, sets notes and counters
  *
- * There are three ends: filter_send_identity(), for any reason; filter_send_whole() or a stream's
- * end; and el_stream_break_off(), if the response cannot be ended well.
+ * It ends in filter_send_identity(), in filter_send_whole() or the end of a stream, or in
+ * el_stream_break_off() if the response cannot be completed.
  */
 #include "httpd/response/steps.h"
 
@@ -33,8 +33,8 @@ EL_USE_LOG;
 static ap_filter_rec_t *skipped;
 
 /*
- * Stands in the chain of a response that is known to go out as it is, unless a precompressed file
- * is sent in its place. Counts when it does: an internal redirect or an error page may replace it.
+ * Counts a response that is already known to go out as it is. It counts when the body comes,
+ * because an internal redirect, an error page or a precompressed file may replace the response.
  */
 static apr_status_t filter_count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
 {
@@ -46,14 +46,14 @@ static apr_status_t filter_count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
     if (!el_body_is_error(bb) && !(response && response->claimed)) {
         el_stats_skipped(f->r, (el_reason_t)(uintptr_t)f->ctx);
     }
-    /* A brigade that is all of the body ends the calls. */
+    /* No further call follows a brigade that ends the body. */
     if (!APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) {
         ap_remove_output_filter(f);
     }
     return ap_pass_brigade(f->next, bb);
 }
 
-/* Puts ELASTIC in, if it is enabled, and notes which filters may encode or decode. */
+/* Adds ELASTIC if enabled, and notes which filters may encode or decode. */
 EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chain)
 {
     const unsigned encoders = el_chain_ours() | EL_ROLE_BIT(EL_ROLE_HARNESS);
@@ -64,7 +64,7 @@ EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chai
         chain.roles |= EL_ROLE_BIT(EL_ROLE_ELASTIC);
         chain.place[EL_ROLE_ELASTIC] = 1;
     }
-    /* A record of an earlier call, before an internal redirect, is brought up to date. */
+    /* After an internal redirect, an existing record is updated. */
     if (chain.roles & (encoders | EL_ROLE_BIT(EL_ROLE_INFLATE)) || el_response_find(r)) {
         el_response_t *response = el_response_of(r);
 
@@ -74,7 +74,7 @@ EL_RARE static void filter_install(request_rec *r, bool enabled, el_chain_t chai
         response->harness = chain.roles & EL_ROLE_BIT(EL_ROLE_HARNESS);
         response->encodable = installed || response->harness;
         if (response->encodable) {
-            /* mod_autoindex takes the field away while the page of HeaderName is on its way. */
+            /* mod_autoindex hides the field while it sends HeaderName's page; read it now. */
             el_response_read_accept(response);
         }
         response->harnessed = response->harness || (installed && chain.harnessed);
@@ -97,7 +97,7 @@ void el_filter_insert(request_rec *r)
     el_chain_t chain;
     bool final;
 
-    /* A subrequest's body becomes part of another's. */
+    /* A subrequest's body becomes part of another one. */
     if (r->main) {
         return;
     }
@@ -106,7 +106,7 @@ void el_filter_insert(request_rec *r)
     if (dir->values.value[EL_DIR_PADDING] > 0) {
         ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
     }
-    /* A dictionary is the body before it is encoded: its filter stands before ELASTIC. */
+    /* A dictionary is kept unencoded, so its filter runs before ELASTIC. */
     if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files) {
         el_dictionary_filter_insert(r);
     }
@@ -114,8 +114,8 @@ void el_filter_insert(request_rec *r)
         el_explain_insert(r);
     }
     /*
-     * A file's type is final if no filter is there that could change it: then it is looked up now.
-     * Types of applications may be those of a handler, which gives its output another one.
+     * Look up a file's type now if nothing can change it. A handler may change an application/…
+     * type; its filters then see the new one.
      */
     type = r->content_type;
     final = enabled && !r->handler && r->finfo.filetype == APR_REG && type
@@ -133,7 +133,7 @@ void el_filter_insert(request_rec *r)
 
 /* ---- send ------------------------------------------------------------------------------------ */
 
-/* Says in the header that the response depended, or could have, on what the request accepts. */
+/* Sets Vary for a negotiated response, and drops a Range that cannot match it. */
 static void filter_set_negotiated(el_response_t *response)
 {
     el_available_add_vary(response);
@@ -142,7 +142,7 @@ static void filter_set_negotiated(el_response_t *response)
     }
 }
 
-/* Makes the header that of the body in `coding`. */
+/* Sets the header for a body in `coding`. */
 static void filter_set_header(el_response_t *response, el_coding_t coding)
 {
     filter_set_negotiated(response);
@@ -150,8 +150,8 @@ static void filter_set_header(el_response_t *response, el_coding_t coding)
 }
 
 /*
- * The identity is to go out: no compressor behind may touch it. A body that is too small for the
- * one coding of a drop-in filter, or whose client does not take that, may have another.
+ * True if the identity is final: no compressor after this filter may encode it. Not if it is too
+ * small for a drop-in filter, or the client does not take that filter's coding: another one may.
  */
 static bool filter_is_final(const el_policy_t *policy, el_reason_t reason)
 {
@@ -175,12 +175,12 @@ static bool filter_is_final(const el_policy_t *policy, el_reason_t reason)
     case EL_REASON_HEAD:
     case EL_REASON_TLS_COMPRESSION:
     case EL_REASON_COUNT:
-        break; /* no default: the compiler asks about a new reason */
+        break; /* no default: the compiler then reports a new reason */
     }
     return false;
 }
 
-/* The body `bb` goes on as it is, as `decision` says, and the filter is gone. */
+/* Sends the body `bb` uncompressed, for decision.reason, and removes the filter. */
 static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_brigade *bb,
                                          el_decision_t decision)
 {
@@ -202,8 +202,8 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
         filter_set_negotiated(response);
     }
     /*
-     * A stock compressor would have encoded the body, and taken away its length, which may be false
-     * (see hold_read_length()): a client would wait for bytes that never come.
+     * A stock compressor would encode the body and remove Content-Length, so a wrong one did no
+     * harm there (see hold_read_length()). Here the client would wait for missing bytes.
      */
     if (encoded_by_stock && !r->proxyreq && !response->facts.demand.head
         && el_fields_length(&response->fields, &announced)
@@ -225,7 +225,7 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
     return ap_pass_brigade(f->next, bb);
 }
 
-/* Sets the notes that the stock modules set, for HEAD too. */
+/* Sets the notes that the stock modules set, also for HEAD. */
 static void filter_note_stock(const el_response_t *response)
 {
     const el_encoder_t *encoder = &response->encoder;
@@ -236,7 +236,7 @@ static void filter_note_stock(const el_response_t *response)
     }
 }
 
-/* Notes and counts the encoding that goes out. */
+/* Notes and counts the encoding that is sent. */
 static void filter_count(const el_response_t *response)
 {
     const el_encoder_t *encoder = &response->encoder;
@@ -251,7 +251,7 @@ static void filter_count(const el_response_t *response)
     filter_note_stock(response);
 }
 
-/* The gathered body is not needed any more; and no other thread is to wait for its encoding. */
+/* Releases the gathered body, and lets threads that wait for its encoding go on. */
 static void filter_release(el_response_t *response)
 {
     el_waiters_leave(&response->cached.waiters, false);
@@ -261,7 +261,7 @@ static void filter_release(el_response_t *response)
     }
 }
 
-/* The output of response->encoder goes out in place of the complete body `bb`, with its length. */
+/* Sends response->encoder's output, with its length, instead of the complete body `bb`. */
 static apr_status_t filter_send_whole(el_response_t *response, apr_bucket_brigade *bb)
 {
     ap_filter_t *f = response->filter;
@@ -294,7 +294,6 @@ static el_decision_t filter_refuse(el_reason_t reason)
     return (el_decision_t){.coding = EL_IDENTITY, .reason = reason, .vary = true};
 }
 
-/* Plans response->encoder for response->choice. */
 static void filter_plan(el_response_t *response)
 {
     const request_rec *r = response->r;
@@ -310,7 +309,7 @@ static void filter_plan(el_response_t *response)
         .pool = r->pool,
         .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
     };
-    /* After a look for a cached encoding that found none, its time is the encoding's, too. */
+    /* The time of a look-up that found nothing belongs to the encoding. */
     if (response->cached.looked) {
         encoder->meter = (el_meter_t){
             .used = {
@@ -328,12 +327,12 @@ static void filter_plan(el_response_t *response)
     if (response->policy.dir->values.value[EL_DIR_EXPLAIN]) {
         el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, response->whole);
 
-        /* nsec is for 1,024 bytes. */
+        /* cost.nsec is for 1,024 bytes. */
         response->expected_usec = cost.nsec / 1e3 * (double)choice->setup.size_hint / 1024;
     }
 }
 
-/* An encoder was planned, but the identity goes: nothing was sent yet. */
+/* Sends the identity after an encoder was planned; nothing has been sent yet. */
 static apr_status_t filter_fall_back(el_response_t *response, apr_bucket_brigade *bb,
                                      el_reason_t reason)
 {
@@ -354,8 +353,8 @@ static apr_status_t filter_fall_back(el_response_t *response, apr_bucket_brigade
 }
 
 /*
- * Encodes a complete body; `bb` keeps the identity until it is clear which one goes: the identity
- * if the encoder fails, memory is short, or nothing is saved and the client takes it.
+ * Encodes a complete body; `bb` keeps the identity. Sends the identity if the encoder fails, memory
+ * is short, or nothing is saved and the client takes identity.
  */
 static apr_status_t filter_encode_whole(el_response_t *response, apr_bucket_brigade *bb)
 {
@@ -372,7 +371,7 @@ static apr_status_t filter_encode_whole(el_response_t *response, apr_bucket_brig
     }
     if (rv == APR_SUCCESS
         && el_encoder_whole(encoder, response->body.data, response->body.nbytes)) {
-        /* The stock modules send what they encoded, whatever its size. */
+        /* The stock modules send what they encoded even if it is larger. */
         if (used->out >= used->in && !response->policy.is_stock
             && el_accept_takes(&demand->accept, EL_IDENTITY)) {
             response->cached.waiters.vain = true;
@@ -453,8 +452,8 @@ static const el_stream_ops_t stream_ops = {filter_put_data, filter_put_flush, fi
                                            filter_abandon};
 
 /*
- * The stream's first bytes are about to go out: from now on it gets the memory that it needs to end
- * well, whatever bodies may hold.
+ * The stream's first bytes are about to be sent: from now on it gets all the memory it needs to
+ * finish, even beyond ElasticMaxMemory.
  */
 static void filter_begin_stream(ap_filter_t *f, void *owner)
 {
@@ -490,8 +489,8 @@ static apr_status_t filter_encode_stream(el_response_t *response, apr_bucket_bri
 /* ---- choose ---------------------------------------------------------------------------------- */
 
 /*
- * Chooses the setup for the coding of `decision`, and prepares its dictionary. If that is gone by
- * now, decides anew without it: false if that leads to no coding.
+ * Chooses the setup for the coding of `decision`, and prepares its dictionary. If the dictionary is
+ * gone, decides again without it. Returns false if that leads to no coding.
  */
 static bool filter_choose_setup(el_response_t *response, el_decision_t *decision, bool *bypassed)
 {
@@ -525,24 +524,24 @@ static bool filter_choose_setup(el_response_t *response, el_decision_t *decision
     return true;
 }
 
-/* A trial takes 16 KB at most: igzip 1 or br 0 take some 30 µs, and their tables have paid. */
+/* A trial's most bytes: igzip 1 or br 0 take about 30 µs, and their tables have paid off. */
 #define TRIAL_MOST (16 * 1024)
 
-/* And at least: the ratio of less depends on the coding's framing more than on the content. */
+/* And at least: with fewer bytes, the coding's framing dominates the ratio. */
 #define TRIAL_LEAST 1024
 
 /*
- * The part of a piece that must be saved. At some 200 ns for a byte, the ladder's price where a
- * server starts, a twentieth is worth 11 µs for each KB: as much as gzip takes at level 6, with
- * libdeflate, for pages of 32 to 128 KB (src/engines/costs.c).
+ * The share that a trial must save. At about 200 ns for a byte, the starting price of the ladder, a
+ * twentieth is worth 11 µs per KB: the time of gzip 6 with libdeflate for pages of 32 to 128 KB
+ * (src/engines/costs.c).
  */
 #define TRIAL_SAVED(nbytes) ((nbytes) / 20)
 
 /*
- * The trial, so that a large archive is not encoded to its end: true if the body's first piece
- * hardly becomes smaller at the coding's minimum level. False if the encoder fails: the body's own
- * will say so. Not tried: bodies no longer than a trial, and those whose client, drop-in filter or
- * ElasticLevel `stock` insists on a coding, or whose level is pinned.
+ * Encodes the first piece at the coding's lowest level, so that a large archive is not encoded to
+ * its end. Returns true if that hardly saves bytes; false if the encoder fails, which the body's
+ * own encoding will report. Does not try bodies that are not longer than a trial, nor pinned
+ * levels, nor codings that the client, a drop-in filter or ElasticLevel `stock` insists on.
  */
 static bool filter_saves_nothing(const el_response_t *response)
 {
@@ -573,7 +572,7 @@ static bool filter_saves_nothing(const el_response_t *response)
     return measured.out > 0 && measured.out >= measured.in - TRIAL_SAVED(measured.in);
 }
 
-/* A coding was decided: answers with a dictionary, a cached encoding or a fresh one, or without. */
+/* Answers in the decided coding, with a dictionary, cached or fresh; or uncompressed. */
 static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *bb,
                                   el_decision_t decision)
 {
@@ -585,7 +584,7 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
     if (!filter_choose_setup(response, &decision, &bypassed)) {
         return filter_send_identity(response, bb, decision);
     }
-    /* Only encodings without a dictionary are cached. */
+    /* Encodings with a dictionary are not cached. */
     if (!el_coding_needs_dictionary(choice->coding) && response->facts.moment.may_be_cached
         && el_cached_find(response, bb, bypassed, &rv)) {
         filter_release(response);
@@ -604,8 +603,8 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
         return filter_send_identity(response, bb, filter_refuse(EL_REASON_BYPASS));
     }
     /*
-     * HEAD is answered without encoding if GET is streamed, or its level is adaptive, so that a GET
-     * a moment later may have another length. The stock modules give the length of a whole body.
+     * HEAD is answered without encoding if a GET would be streamed, or if the level is adaptive: a
+     * later GET may then have another length. The stock modules send the length of a whole body.
      */
     adaptive = el_shared_is_adaptive(policy->range[el_coding_info(choice->coding)->base]);
     if (response->facts.demand.head && (!response->whole || (!policy->is_stock && adaptive))) {
@@ -620,7 +619,7 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
         filter_release(response);
         return filter_send_identity(response, bb, filter_refuse(EL_REASON_NOT_SMALLER));
     }
-    /* A cached encoding has to be found again by the setup in use; HEAD has GET's length. */
+    /* Not if the encoding may be cached, because it is found by its setup; nor for HEAD. */
     if (!el_coding_needs_dictionary(choice->coding) && !response->facts.moment.may_be_cached
         && !response->facts.demand.head) {
         el_choose_for_t body = {policy, &response->facts, response->whole, response->effort};
@@ -631,11 +630,11 @@ static apr_status_t filter_answer(el_response_t *response, apr_bucket_brigade *b
                            : filter_encode_stream(response, bb);
 }
 
-/* ---- the road -------------------------------------------------------------------------------- */
+/* ---- begin, hold, decide --------------------------------------------------------------------- */
 
 /*
- * The filter takes the response. False if that ends its work, because another has taken it, or
- * because the decision does not depend on the body; `*rv` is the brigade's then.
+ * Takes the response. Returns false if that ends this filter's work: another filter has taken it,
+ * or no coding is possible whatever the body is. `*rv` is then the result for the brigade.
  */
 static bool filter_begin(ap_filter_t *f, el_response_t *response, el_record_t record,
                          apr_bucket_brigade *bb, apr_status_t *rv)
@@ -658,8 +657,8 @@ static bool filter_begin(ap_filter_t *f, el_response_t *response, el_record_t re
     response->filter = f;
     response->phase = EL_PHASE_HELD;
     /*
-     * Another filter of ours may have held the body, and left it to this one. The record's fields
-     * below these are set only once the response is claimed.
+     * Another filter of ours may have held the body and left it to this one. Fields below these in
+     * the record are set only when the response is claimed.
      */
     response->min_size_read = response->waits = false;
     response->held = NULL;
@@ -667,7 +666,7 @@ static bool filter_begin(ap_filter_t *f, el_response_t *response, el_record_t re
     response->behind = el_chain_roles(f->next);
     *facts = el_response_facts(response, &response->policy, el_chain_by_type(f));
     el_available_add(response, &response->policy, false, demand);
-    /* The best weight of a coding that a filter of ours behind has. */
+    /* The highest weight of a coding that our later filters can give. */
     behind = response->behind & el_chain_ours();
     for (int other = 0; behind && other < EL_RECORDS; other++) {
         size_t count = behind & EL_ROLE_BIT(other)
@@ -709,7 +708,7 @@ static apr_status_t filter_run(ap_filter_t *f, el_record_t record, apr_bucket_br
         return APR_SUCCESS;
     }
     if (f->r->main) {
-        /* A subrequest's body becomes part of another's. */
+        /* A subrequest's body becomes part of another one. */
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
     }
@@ -733,7 +732,7 @@ static apr_status_t filter_run(ap_filter_t *f, el_record_t record, apr_bucket_br
     if (!el_hold(response, bb, &rv)) {
         return rv;
     }
-    /* Everything that will be known is known: `bb` holds the body from its beginning. */
+    /* The wait is over: `bb` holds the body from its beginning. */
     first = response->measure.first;
     if (!response->policy.is_stock && first && first->length != EL_BODY_UNKNOWN
         && !APR_BUCKET_IS_FILE(first)
@@ -767,14 +766,14 @@ static apr_status_t filter_brotli(ap_filter_t *f, apr_bucket_brigade *bb)
 
 void el_filter_register(void)
 {
-    /* Before mod_cache's, as ELASTIC: a hit is no response that was skipped now. */
+    /* Before mod_cache's filters, like ELASTIC: a hit was not skipped now. */
     skipped = ap_register_output_filter(EL_FILTER_SKIPPED, filter_count_skipped, NULL,
                                         AP_FTYPE_CONTENT_SET);
 }
 
 void el_filter_register_record(el_record_t record)
 {
-    /* A filter's name is no help if mod_filter runs it under a name of its own. */
+    /* One function for each record: under mod_filter, the filter's name says nothing. */
     static const ap_out_filter_func functions[EL_RECORDS] = {
         [EL_RECORD_ELASTIC] = filter_elastic,
         [EL_RECORD_DEFLATE] = filter_deflate,

@@ -16,7 +16,7 @@ const char *el_field(const request_rec *r, const char *name)
     return value ? value : apr_table_get(r->err_headers_out, name);
 }
 
-/* `inner` and `outer`, either of which may be NULL, in one list. */
+/* Joins two lists; either may be NULL. */
 static const char *header_join(apr_pool_t *pool, const char *inner, const char *outer)
 {
     return inner && outer ? apr_pstrcat(pool, inner, ", ", outer, NULL) : inner ? inner : outer;
@@ -37,7 +37,7 @@ void el_field_unset(request_rec *r, const char *name)
     apr_table_unset(r->err_headers_out, name);
 }
 
-/* A Content-Encoding names only transfer encodings of RFC 2045, which are no codings of a body. */
+/* True if Content-Encoding names transfer encodings only (RFC 2045): these encode no body. */
 static bool header_is_plain(const char *encoding)
 {
     static const char *const plain[] = {"7bit", "8bit", "binary"};
@@ -59,7 +59,7 @@ static bool header_is_plain(const char *encoding)
 
 const char *el_fields_encoding(request_rec *r)
 {
-    /* httpd writes this field over that of headers_out. */
+    /* httpd writes this field over the one in headers_out. */
     const char *inner = r->content_encoding
                             ? r->content_encoding
                             : apr_table_getm(r->pool, r->headers_out, "Content-Encoding");
@@ -70,7 +70,7 @@ const char *el_fields_encoding(request_rec *r)
 
 void el_fields_unset_lengths(apr_table_t *fields)
 {
-    /* Repr-Digest and Content-Digest are RFC 9530's. */
+    /* RFC 9530 defines Repr-Digest and Content-Digest. */
     static const char *const stale[] = {
         "Content-Length", "Content-MD5", "Digest", "Repr-Digest", "Content-Digest", "Accept-Ranges",
     };
@@ -112,12 +112,12 @@ el_fields_t el_fields_read(request_rec *r)
     return fields;
 }
 
-/* A field has a token; it may stand in the table more than once. */
+/* True if any field `name` in the table has the token. */
 static bool header_has_token(request_rec *r, const apr_table_t *table, const char *name,
                              const char *token)
 {
     const apr_array_header_t *rows = apr_table_elts(table);
-    /* Most have none, which is found in a third of the time. */
+    /* Most tables have no such field, and apr_table_get() finds that in a third of the time. */
     int i = apr_table_get(table, name) ? 0 : rows->nelts;
 
     for (; i < rows->nelts; i++) {
@@ -130,7 +130,7 @@ static bool header_has_token(request_rec *r, const apr_table_t *table, const cha
     return false;
 }
 
-/* Bytes of a field with its name, in a line of its own. */
+/* The bytes of a field's line. */
 static size_t header_field_size(const char *name, const char *value)
 {
     return strlen(name) + strlen(value) + strlen(": \r\n");
@@ -160,13 +160,13 @@ size_t el_fields_size(request_rec *r)
     }
     if (header_has_token(r, r->headers_in, "Connection", "keep-alive")) {
         sum += header_field_size("Keep-Alive", "timeout=300, max=10000");
-        /* EL_PACKET_CORE_HEADER has the shorter word. */
+        /* EL_PACKET_CORE_HEADER counts `Connection: close`. */
         sum += strlen("Keep-Alive") - strlen("close");
     }
     return sum;
 }
 
-/* An apr_off_t has room for any number of this many digits. */
+/* Numbers with this many digits fit in apr_off_t. */
 #define LENGTH_DIGITS 18
 
 bool el_fields_length(const el_fields_t *fields, uint64_t *length)
@@ -234,8 +234,8 @@ void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mo
 
     if (tag && *tag == '"' && tag[strlen(tag) - 1] != '"' && mode != EL_ETAG_KEEP) {
         /*
-         * mod_negotiation leaves tags open: without a suffix, the codings would share one with the
-         * identity.
+         * mod_negotiation leaves the quote of a tag open. Without a suffix, the encodings would
+         * share the identity's tag.
          */
         el_fields_set_etag(r, NULL);
     } else if (tag && mode != EL_ETAG_KEEP) {
@@ -248,10 +248,10 @@ void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mo
 
 /* ---- the chain of filters -------------------------------------------------------------------- */
 
-/* AddOutputFilterByType wraps each filter into a harness of this name. */
+/* AddOutputFilterByType puts each filter into a harness named with this prefix. */
 #define BY_TYPE "BYTYPE:"
 
-/* Content filters that only read or copy bodies, or change the header. */
+/* Content filters that do not change the body's bytes. */
 static const char *const harmless[] = {
     "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES",  "CACHE_SAVE",
     "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",       "MOD_SESSION_OUT",
@@ -290,7 +290,7 @@ bool el_chain_by_type(const ap_filter_t *f)
     return f->frec->providers && strncasecmp(f->frec->name, BY_TYPE, strlen(BY_TYPE)) == 0;
 }
 
-/* Runs for each filter of each request: compares names only of filters that mod_filter made. */
+/* Runs for each filter of each request, so it compares names only for mod_filter's filters. */
 static el_role_t chain_role_of(const ap_filter_t *f)
 {
     bool by_type;
@@ -312,7 +312,7 @@ static el_role_t chain_role_of(const ap_filter_t *f)
     return by_type ? EL_ROLE_OTHER : EL_ROLE_HARNESS;
 }
 
-/* `f` if it is a content filter, else NULL: filters are in the order of their types. */
+/* Returns `f` if it is a content filter, else NULL: the chain is ordered by filter types. */
 static ap_filter_t *chain_content(ap_filter_t *f)
 {
     return f && f->frec->ftype < AP_FTYPE_PROTOCOL ? f : NULL;
@@ -394,8 +394,8 @@ const char *el_chain_foreign(apr_pool_t *pool, ap_filter_t *f)
 }
 
 /*
- * Checks the filters that a directive lists: httpd reports an unknown one only when a request
- * comes. mod_cache's filters go where CACHE stands, and only watch, too.
+ * Checks the filters that a directive lists, because httpd reports unknown ones only during a
+ * request. CACHE stands for mod_cache's filters, which do not change the body either.
  */
 static void chain_check_list(const server_rec *server, const ap_directive_t *directive,
                              apr_pool_t *pool)

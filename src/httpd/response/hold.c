@@ -3,25 +3,25 @@
 #include "host/process.h"
 
 /*
- * The end of a body is waited for this long: a tenth of a second, once per response, goes
- * unnoticed. A CGI script that has written all it has needs a part of it to exit.
+ * The longest wait for the end of a body. Once per response, a tenth of a second goes unnoticed; a
+ * CGI script needs part of it to exit after its last write.
  */
 #define PATIENCE 100000 /* µs */
 
-/* And no longer than this when such a script pauses, but has written enough to encode. */
+/* The longest pause that such a script may make once enough to encode is there. */
 #define PAUSE 10000 /* µs */
 
 /*
- * A body that comes piece by piece, as from php-fpm or a script, is gathered up to this size, to be
- * encoded in one call: gzip then takes half of the time. Most pages are smaller, and a stream would
- * show little of them before: zlib keeps some 64 KB to itself until it writes a block.
+ * A body that comes in pieces, from php-fpm or a script, is gathered up to this size and encoded in
+ * one call, which halves gzip's CPU time. Most pages are smaller, and streaming would show little
+ * of them sooner: zlib holds back about 64 KB before it writes a block.
  */
 #define GATHERED (128 * 1024)
 
-/* The sleep before a pipe is asked again. */
+/* The pause between two reads of a pipe. */
 #define NAP apr_time_from_msec(2)
 
-/* The type of a body whose parts are for now. */
+/* Events must go out at once. */
 #define EVENTS "text/event-stream"
 
 static void hold_read_min_size(el_response_t *response)
@@ -38,9 +38,8 @@ static void hold_read_min_size(el_response_t *response)
 }
 
 /*
- * Measures the body's first brigade. True if more must follow, with the wait set. A body that is
- * too large is streamed at once, and one that is too small goes as it comes, if its length is
- * certain.
+ * Measures the body's first brigade. Returns true, and sets the wait, if more is needed. Streams
+ * too large a body at once; does not wait for a small one if a backend announced its length.
  */
 static bool hold_must_wait(el_response_t *response, const apr_bucket_brigade *bb)
 {
@@ -71,23 +70,20 @@ static bool hold_must_wait(el_response_t *response, const apr_bucket_brigade *bb
     return true;
 }
 
-/* The end of a look at a body. */
+/* The result of a look at a body. */
 typedef enum {
-    LOOK_MORE,    /* nothing yet: the brigade is used up */
-    LOOK_ENOUGH,  /* as much was seen as may be held */
+    LOOK_MORE,    /* the brigade is used up */
+    LOOK_ENOUGH,  /* `most` bytes are there */
     LOOK_ENDED,   /* EOS */
-    LOOK_FLUSHED, /* the producer flushed, or has nothing more at hand */
+    LOOK_FLUSHED, /* the producer flushed or has nothing ready */
     LOOK_FAILED   /* reading failed */
 } look_t;
 
-/*
- * Reads a bucket of unknown length, which then has `*len`; `seen` bytes came before it. APR_EAGAIN
- * if the decision is to be made with these.
- */
+/* Reads a bucket of unknown length after `seen` bytes. APR_EAGAIN: decide without it. */
 static apr_status_t hold_read(apr_bucket *bucket, const el_wait_t *wait, uint64_t seen,
                               apr_size_t *len)
 {
-    /* By name: a type may be mod_cgi's own, or stand in place of another (body.c). */
+    /* By name: the type may be mod_cgi's own, or a wrapper of ours (body.c). */
     static const char *const telling[] = {"PIPE", "SOCKET", "CGI"};
     const char *data;
     uint64_t now = el_clock_usec(), end;
@@ -97,16 +93,16 @@ static apr_status_t hold_read(apr_bucket *bucket, const el_wait_t *wait, uint64_
         i++;
     }
     /*
-     * Another module's bucket, as Phusion Passenger's, may always answer APR_EAGAIN to reads that
-     * do not wait. So it is read as the stock filters do, waiting for the next piece, unless the
-     * decision can be made without, or a client waits for each event.
+     * Other modules' buckets, such as Phusion Passenger's, may answer APR_EAGAIN to every
+     * non-blocking read. Read them as the stock filters do, waiting for the next piece, unless
+     * enough is there or the client waits for events.
      */
     if (i == sizeof(telling) / sizeof(telling[0])) {
         return wait->events || (seen >= wait->least && now >= wait->until)
                    ? APR_EAGAIN
                    : el_body_read(bucket, &data, len, APR_BLOCK_READ);
     }
-    /* APR_EAGAIN of the others: the producer has nothing at hand, and may pause so long. */
+    /* APR_EAGAIN of these types means that the producer has nothing ready. Wait for it. */
     end = seen == 0 || seen < wait->least || now + wait->pause > wait->until ? wait->until
                                                                              : now + wait->pause;
     for (;;) {
@@ -119,10 +115,7 @@ static apr_status_t hold_read(apr_bucket *bucket, const el_wait_t *wait, uint64_
     }
 }
 
-/*
- * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. `*status` says
- * why reading failed.
- */
+/* Adds to `*seen` until wait->most bytes were seen. `*status`: why reading failed. */
 static look_t hold_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
                         apr_status_t *status)
 {
@@ -155,8 +148,8 @@ static look_t hold_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t 
 }
 
 /*
- * Sets the length, as far as it is known, and whether the body is whole. False if a body that was
- * waited for has ended before the length that was announced.
+ * Sets the body's length, as far as known, and `whole`. Returns false if a body that was waited for
+ * ended before its announced length.
  */
 static bool hold_read_length(el_response_t *response)
 {
@@ -167,7 +160,7 @@ static bool hold_read_length(el_response_t *response)
     bool there = measure->complete, all_of_little;
 
     if (response->waits) {
-        /* The header has not gone out: a handler or a filter may have changed it. */
+        /* A handler or filter may have changed the header during the wait. */
         response->fields = el_fields_read(r);
         response->announced = el_fields_length(&response->fields, &response->length);
         if (!head && there && measure->plain && response->announced
@@ -180,9 +173,9 @@ static bool hold_read_length(el_response_t *response)
         }
     }
     /*
-     * Before the body's end, a backend's Content-Length can be relied on: one that announced more
-     * has broken off. A handler of this httpd may end its body well at another length: PHP's
-     * scripts set it before an output callback shortens the page.
+     * Before the body's end, only a backend's Content-Length is reliable: if fewer bytes come, it
+     * broke off. A local handler may validly end elsewhere: PHP sets the field before an output
+     * callback shortens the page.
      */
     all_of_little =
         measure->size == response->length && measure->size < response->facts.moment.min_size;
@@ -214,7 +207,7 @@ bool el_hold(el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv)
         if (look == LOOK_FAILED) {
             fault = "the body cannot be read";
         } else if (look == LOOK_MORE && (*seen < wait->least || el_clock_usec() < wait->until)) {
-            /* A body that lost buckets must not look whole, whatever its handler makes of it. */
+            /* If this fails, buckets are lost: break off, so that the body never looks whole. */
             *rv = el_body_set_aside(bb, response->r->pool, wait->most);
             if (*rv == APR_SUCCESS) {
                 if (!response->held) {

@@ -13,13 +13,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* Bytes of the line of Accept-Encoding that is remembered, with the NUL; browsers send some 25. */
+/* Bytes of Accept-Encoding to remember, with the NUL; browsers send about 25. */
 #define LINE 64
 
-/* Kept for a connection, or one stream with HTTP/2: a single thread uses it at a time. */
+/* Kept for each connection, or each HTTP/2 stream; one thread at a time uses it. */
 typedef struct {
-    int mss;         /* payload of a segment; 0: the kernel does not say; below 0: not asked yet */
-    char line[LINE]; /* the beginning of the last Accept-Encoding */
+    int mss;         /* the kernel's, bytes; 0: unknown; below 0: not asked yet */
+    char line[LINE]; /* the last Accept-Encoding, or its beginning */
     el_accept_t accept;
 } kept_t;
 
@@ -36,13 +36,13 @@ static kept_t *response_kept(conn_rec *c)
     return kept;
 }
 
-/* The client's connection: of an HTTP/2 stream its master, whose socket is a real one. */
+/* The client's connection. An HTTP/2 stream has no socket; its master connection does. */
 static conn_rec *response_client(const request_rec *r)
 {
     return r->connection->master ? r->connection->master : r->connection;
 }
 
-/* False if there is no socket. */
+/* Returns false if there is no socket. */
 static bool response_socket(const request_rec *r, apr_os_sock_t *fd)
 {
     apr_socket_t *socket = ap_get_conn_socket(response_client(r));
@@ -61,7 +61,7 @@ el_response_t *el_response_make(request_rec *r)
 
 /* ---- the codings in force -------------------------------------------------------------------- */
 
-/* Clients send the same line again and again: parses it once for a connection. */
+/* Parses the field once per connection, because clients repeat the same line. */
 static const el_accept_t *response_parse_accept(const request_rec *r)
 {
     const char *line = apr_table_get(r->headers_in, "Accept-Encoding");
@@ -70,7 +70,7 @@ static const el_accept_t *response_parse_accept(const request_rec *r)
 
     line = line ? line : "";
     len = strlen(line);
-    /* The end of a longer line was not kept. */
+    /* A longer line was cut, so it cannot be compared. */
     if (len >= LINE - 1 || memcmp(kept->line, line, len + 1) != 0) {
         el_accept_parse(line, len, &kept->accept);
         apr_cpystrn(kept->line, line, LINE);
@@ -93,7 +93,7 @@ void el_response_read_accept(el_response_t *response)
     const el_accept_t *accept = response_parse_accept(r);
 
     if (response->accept_known) {
-        /* mod_autoindex gives the field back when the page of HeaderName is through. */
+        /* mod_autoindex hides the field while it sends HeaderName's page: ignore that. */
         bool is_listing = r->handler && strcmp(r->handler, DIR_MAGIC_TYPE) == 0;
 
         if (memcmp(&response->accept, accept, sizeof(*accept)) == 0
@@ -133,7 +133,7 @@ bool el_response_may_run(const el_response_t *response, el_record_t record)
     return response->installed[record] || (response->harness && el_record_loaded(record));
 }
 
-/* Puts those of `codings` into `order` that the environment allows; returns how many. */
+/* Puts those of `codings` that the environment allows into `order`; returns their number. */
 static size_t response_allowed(const request_rec *r, const el_coding_t *codings, size_t count,
                                el_coding_t *order)
 {
@@ -232,19 +232,19 @@ el_facts_t el_response_facts(el_response_t *response, const el_policy_t *policy,
                 .enabled = (!el_value_is_set(&policy->dir->values, EL_DIR_ENABLED)
                             || policy->dir->values.value[EL_DIR_ENABLED]),
                 /*
-                 * A filter that the operator has named has all types, if no list is set. A 304
-                 * seldom repeats the type: Vary does no harm there, its absence may.
+                 * A filter that the operator named takes all types unless a list is set. A 304
+                 * seldom repeats the type; it is better to send Vary needlessly than to omit it.
                  */
                 .type_listed = by_type || (type && type == response->listed_type)
                                || el_dir_type_listed(policy->dir, type, policy->is_stock)
                                || (r->status == HTTP_NOT_MODIFIED && !type),
                 .has_encoding = fields->encoded,
-                /* The parts of a multipart 206 carry it instead of the header. */
+                /* A multipart 206 has Content-Range in its parts, not in the header. */
                 .has_content_range = r->status == HTTP_PARTIAL_CONTENT || fields->has_range,
                 .stock_order = policy->is_stock,
             },
     };
-    /* Most responses that stay as they are, images for one, end here. */
+    /* Most responses that stay as they are, such as images, end here. */
     if (!facts.resource.enabled || !facts.resource.type_listed) {
         return facts;
     }
@@ -253,7 +253,7 @@ el_facts_t el_response_facts(el_response_t *response, const el_policy_t *policy,
 
     demand = &facts.demand;
     demand->head = r->header_only;
-    /* Whatever the method: httpd cuts ranges out of the response of each. */
+    /* For every method, because httpd cuts ranges out of all their responses. */
     demand->range_requested = r->status == HTTP_OK && el_response_has_range(r)
                               && !el_response_void_range(r);
     if (ap_ssl_conn_is_ssl(r->connection)) {
@@ -317,8 +317,8 @@ el_control_state_t el_response_control(el_response_t *response)
 }
 
 /*
- * The connection ends at a proxy: one of this machine, or one whose fields are there; mod_remoteip
- * takes the fields away, but not the address.
+ * True if the connection comes from a proxy: it is from this machine, or a proxy's fields are
+ * there, or mod_remoteip has replaced the address (it also removes the fields).
  */
 static bool response_is_proxied(const request_rec *r)
 {
@@ -338,7 +338,7 @@ static bool response_is_proxied(const request_rec *r)
         return ntohl(peer->sa.sin.sin_addr.s_addr) >> 24 == 127;
     }
     if (peer->family != APR_INET6) {
-        return true; /* a socket of this machine */
+        return true; /* a Unix socket */
     }
     v6 = &peer->sa.sin6.sin6_addr;
     return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
@@ -359,15 +359,14 @@ el_effort_t el_response_effort(el_response_t *response)
     response->effort_known = true;
     if (response->effort.price >= 0) {
         /*
-         * With `auto` the connection's delivery rate counts, within the goal's bounds; the goal's
-         * own rate if nothing is known, a proxy stands in front, or the application had less to
-         * send than that.
+         * With `auto`, the connection's delivery rate counts, within the goal's bounds. The goal's
+         * own rate counts if none is known, a proxy is in front, or the application sent less.
          */
         if (goal->by_connection && !response_is_proxied(r) && response_socket(r, &fd)
             && el_tcp_rate(fd, &measured)) {
             rate = el_goal_rate(goal, measured.rate, measured.limited);
         }
-        /* The price is for the goal's rate: a client that is twice as fast waits half as long. */
+        /* The price is for the goal's rate; a client twice as fast waits half as long per byte. */
         if (rate > 0) {
             response->effort.price *= goal->rate / rate;
         }
@@ -391,7 +390,7 @@ int el_response_note_credentials(request_rec *r)
     return DECLINED;
 }
 
-/* The request that the client has sent, of which httpd may have made another internally. */
+/* Returns the client's request, from which internal redirects made `r`. */
 static request_rec *response_sent(request_rec *r)
 {
     while (r->prev) {
@@ -400,7 +399,7 @@ static request_rec *response_sent(request_rec *r)
     return r;
 }
 
-/* The request as it came has the credentials: post_read_request ran for no other. */
+/* Only the client's own request has noted credentials: post_read_request ran for it alone. */
 bool el_response_sent_authorization(request_rec *r)
 {
     const el_response_t *first = el_response_find(response_sent(r));
@@ -419,7 +418,7 @@ el_visitor_t el_response_visitor(request_rec *r)
     }};
 
     if (ap_ssl_conn_is_ssl(r->connection)) {
-        /* As PEM: anybody can choose a certificate's subject and serial number. */
+        /* As PEM, because anybody can choose a certificate's subject and serial number. */
         visitor.text[EL_VISITOR_CERTIFICATE] =
             ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_CLIENT_CERT");
     }
@@ -432,7 +431,7 @@ el_visitor_t el_response_visitor(request_rec *r)
 
 static const char *response_make_origin(request_rec *r)
 {
-    /* A proxy in front may have told httpd: SetEnvIf X-Forwarded-Proto https HTTPS=on. */
+    /* A proxy in front may report https: SetEnvIf X-Forwarded-Proto https HTTPS=on. */
     const char *told = apr_table_get(r->subprocess_env, "HTTPS");
     bool https = strcmp(ap_http_scheme(r), "https") == 0 || (told && strcasecmp(told, "on") == 0);
     apr_port_t usual = https ? 443 : 80;
@@ -444,7 +443,7 @@ static const char *response_make_origin(request_rec *r)
         return NULL;
     }
     if (https) {
-        /* An address of the virtual host, or a name: httpd compares ports with each of the two. */
+        /* httpd matches addresses with one port, and names with the other. */
         is_known = ap_matches_request_vhost(r, host, r->connection->local_addr->port)
                    || ap_matches_request_vhost(r, host, r->server->port);
     } else {
@@ -477,7 +476,7 @@ const char *el_response_target(request_rec *r)
 {
     const char *target = response_sent(r)->unparsed_uri;
 
-    /* Proxies get an absolute URL. */
+    /* A proxy request has an absolute URL. */
     if (target && *target != '/') {
         const char *host = strstr(target, "://");
 

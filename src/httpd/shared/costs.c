@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-/* Of sizes and shares. */
+/* The whole of a size or share: both are in ten-thousandths. */
 #define WHOLE 10000
 
 static el_cost_key_t costs_key_of(el_coding_t coding, int level, const el_setup_t *setup)
@@ -15,7 +15,7 @@ static el_cost_key_t costs_key_of(el_coding_t coding, int level, const el_setup_
     return (el_cost_key_t){coding, level, el_cost_class(setup->size_hint)};
 }
 
-/* What the site's bodies of that length become, by a coding without a dictionary. */
+/* The expected cost of the site's bodies of this length, in a coding without a dictionary. */
 static el_cost_t costs_site(el_coding_t coding, const el_setup_t *setup, bool whole)
 {
     el_plan_t plan = el_engine_plan(coding, setup, whole);
@@ -26,24 +26,23 @@ static el_cost_t costs_site(el_coding_t coding, const el_setup_t *setup, bool wh
 }
 
 /*
- * The part that a dictionary of which nothing is known leaves of a page, in ten-thousandths:
- * between an edited page, of which hardly anything is, and one of a site, of which two thirds are.
+ * The assumed share of a page that an unknown dictionary leaves, in ten-thousandths: an edited page
+ * leaves almost nothing, another page of the site two thirds.
  */
 #define PART_UNKNOWN 3000
 
 /*
- * Beyond what a dictionary-compressed body can leave of a page, unless that is another page by now.
+ * Bounds the share of a page, in the base coding's size, that a dictionary-compressed body may
+ * have; beyond it the page must have changed.
  */
 #define OWN_MOST (10 * WHOLE)
 
-/*
- * A page is known by its last body; pages are known by some, because the first may be unlike
- * others.
- */
+/* One body stands for its page; a rule needs several, because the first may be unlike others. */
 #define BODIES_OF_RULE 8
 
 /*
- * Shares are kept divided by so much: a ratio goes up to two, and a page may be ten times another.
+ * Shares are stored divided by this: a stored ratio goes up to two, and a page may compress ten
+ * times worse than another.
  */
 #define SHARE_UNIT 5
 
@@ -62,15 +61,15 @@ static void costs_add_share(const el_setup_t *setup, int share, uint64_t in, uin
                     el_clock_sec());
 }
 
-/* What the page becomes without a dictionary, of what the site's bodies do. */
+/* The size of this page without a dictionary, relative to the site's bodies. */
 static uint32_t costs_plain_share(const el_setup_t *setup)
 {
     return costs_share_of(setup, EL_SHARE_PLAIN, 1, WHOLE);
 }
 
 /*
- * By the engine's own table; that of a dictionary-compressed body is made from what is known of the
- * page.
+ * The cost before any measurement, from the engine's table. For a coding with a dictionary it is
+ * scaled by the shares measured for the page.
  */
 static el_cost_t costs_known(const el_plan_t *plan, int level, const el_setup_t *setup)
 {
@@ -123,8 +122,8 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
     el_coding_t coding = plan->engine->coding;
 
     /*
-     * An empty body has no cost per KB. The first body of a new context takes up to twelve times as
-     * long: where contexts are kept that is seldom, and counts as any outlier.
+     * An empty body has no cost per KB. A new context makes its first body take up to twelve times
+     * as long; that is rare where contexts are kept, and counts as any outlier.
      */
     if (measured->in == 0 || !el_costs_are_kept(setup)) {
         return;
@@ -160,27 +159,27 @@ void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t ou
 
 /* --- ladders */
 
-/* A ladder that was built, and what of. Its rungs are for who holds it. */
+/* A ladder, and the key that it was built for. The thread that set `busy` may use the setups. */
 typedef struct {
     atomic_flag busy;
-    _Atomic uint32_t built;   /* second of the monotonic clock; 0: never */
-    _Atomic uint64_t bounds; /* of the levels, see costs_bounds_of() */
+    _Atomic uint32_t built;   /* at this second of the monotonic clock; 0: never */
+    _Atomic uint64_t bounds; /* of the levels: see costs_bounds_of() */
     size_t count;
     el_rung_t rungs[EL_RUNGS_MAX];
 } slot_t;
 
-/* How many sets of codings there are. */
+/* The number of sets of codings. */
 #define SETS (1u << EL_CODINGS)
 
-/* Places that are busy at the same time may have so many different bounds of levels. */
+/* Directories with this many different bounds of levels keep their ladders at the same time. */
 #define WAYS 4
 
-/* For each set and size class, of streams and of whole bodies. Only those in use take memory. */
+/* By body kind (stream, whole), set of codings and size class. Unused slots take no memory. */
 static slot_t slots[2][SETS][EL_SIZE_CLASSES][WAYS];
 
 /*
- * All setups of the key's codings, in the order of codings and levels; their number. Of two that
- * cost and leave the same the first counts: of the coding with the lower number.
+ * Lists all setups of the key's codings, by coding and level, and returns their number. Of two
+ * setups with equal costs the first counts, so the coding with the lower number wins.
  */
 static size_t costs_collect(const el_ladder_key_t *key, el_rung_t *rungs)
 {
@@ -201,8 +200,9 @@ static size_t costs_collect(const el_ladder_key_t *key, el_rung_t *rungs)
 }
 
 /*
- * The setup whose bytes no response of this key may exceed: that of an httpd without this module,
- * for each coding that is bounded so; the one with the fewest. False where none is.
+ * Finds the setup whose bytes no response of this key may exceed: for each coding with a `stock`
+ * range the setup of an httpd without this module, and of these the one with the fewest bytes.
+ * Returns false if no range says `stock`.
  */
 static bool costs_read_bound(const el_ladder_key_t *key, el_rung_t *most)
 {
@@ -226,7 +226,7 @@ static bool costs_read_bound(const el_ladder_key_t *key, el_rung_t *most)
     return found;
 }
 
-/* Those of the key's setups that may be used, in the same order; one at least. */
+/* Lists those of the key's setups that the bound allows, in the same order; at least one. */
 static size_t costs_collect_allowed(const el_ladder_key_t *key, el_rung_t *rungs)
 {
     size_t count = costs_collect(key, rungs);
@@ -235,7 +235,7 @@ static size_t costs_collect_allowed(const el_ladder_key_t *key, el_rung_t *rungs
     return costs_read_bound(key, &most) ? el_ladder_bound(rungs, count, most) : count;
 }
 
-/* The bounds of the key's codings as one number: 11 bits for each, levels take five. */
+/* Packs the bounds of the key's codings into one number, 11 bits each; a level takes five. */
 static uint64_t costs_bounds_of(const el_ladder_key_t *key)
 {
     uint64_t bounds = 0;
@@ -252,7 +252,7 @@ static uint64_t costs_bounds_of(const el_ladder_key_t *key)
     return bounds;
 }
 
-/* The slot that has the key's ladder, or may have it: that which was built longest ago. */
+/* Returns the slot that has the key's ladder, else the one that was built longest ago. */
 static slot_t *costs_slot_of(const el_ladder_key_t *key, uint64_t bounds)
 {
     slot_t *ways = slots[key->whole][key->set % SETS][el_cost_class(key->length)], *oldest = ways;
@@ -269,7 +269,7 @@ static slot_t *costs_slot_of(const el_ladder_key_t *key, uint64_t bounds)
     return oldest;
 }
 
-/* Builds the key's ladder by the costs of this second, unless the slot, which is held, has it. */
+/* Builds the key's ladder from this second's costs, unless the slot has it. The caller holds it. */
 static void costs_bring_up_to_date(slot_t *slot, const el_ladder_key_t *key, uint64_t bounds)
 {
     uint32_t now = el_clock_sec();
@@ -294,7 +294,7 @@ static el_rung_t costs_choose(const el_rung_t *rungs, size_t count, double price
     return *el_ladder_within(rungs, el_ladder_rung(rungs, count, price), most);
 }
 
-/* The setup, and the price by which it was chosen. */
+/* Returns the setup, and in `*price` the price by which it was chosen. */
 static el_rung_t costs_look_up(const el_ladder_key_t *key, el_effort_t effort, uint32_t most,
                                double *price)
 {
@@ -302,7 +302,7 @@ static el_rung_t costs_look_up(const el_ladder_key_t *key, el_effort_t effort, u
     slot_t *slot = costs_slot_of(key, bounds);
     el_rung_t rungs[EL_RUNGS_MAX], chosen;
 
-    /* A slot that another thread uses is not waited for. */
+    /* Does not wait for a slot that another thread uses. */
     if (atomic_flag_test_and_set_explicit(&slot->busy, memory_order_acquire)) {
         size_t count = el_ladder_build(rungs, costs_collect_allowed(key, rungs));
 
@@ -336,7 +336,7 @@ int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level)
     el_rung_t rungs[EL_RUNGS_MAX];
     size_t count, at = 0;
 
-    /* A coding's own levels rise from that of the bound on. */
+    /* If the bound is of the same coding, all levels from its own on are allowed. */
     if (!key->range[coding].stock || el_coding_info(coding)->stock == coding) {
         return level;
     }

@@ -1,12 +1,11 @@
 /*
- * What is measured of setups and dictionaries, in the shared block: the costs that the choice of a
- * setup goes by. And the ladders of setups that are built from them, which clients of several
- * codings are served from. Any thread.
+ * The costs that were measured for setups and dictionaries, in the shared block, and the ladders of
+ * setups that are built from them. A ladder orders the setups of all codings that a client takes.
+ * Any thread.
  *
- * A dictionary-compressed body costs what its coding costs without a dictionary, times the part
- * that the dictionary leaves: what it left of this page, otherwise of all pages that it is
- * for, otherwise of pages in general. It is compared with what this page became without
- * one.
+ * The expected size of a dictionary-compressed body is that of its base coding, times the share
+ * that the dictionary left of this page; if that is unknown, of all pages that the dictionary is
+ * for; otherwise of pages in general. The size of this page without a dictionary is learned, too.
  */
 #ifndef ELASTIC_SHARED_COSTS_H
 #define ELASTIC_SHARED_COSTS_H
@@ -18,35 +17,31 @@
 #include "elastic/engine.h"
 #include "elastic/ladder.h"
 
-/* What the setup of `coding` is expected to take and to give, for a body by `setup`'s size_hint. */
+/* The expected cost of `coding` with `setup`, for a body of about setup->size_hint bytes. */
 el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole);
 
-/* Whether costs are kept of such a setup: not where the engine's window or memory is configured. */
+/* False if the engine's window or memory is configured: such setups are not measured. */
 bool el_costs_are_kept(const el_setup_t *setup);
 
-/* What an encoder did with one body. */
+/* The measurement of one encoded body. */
 typedef struct {
     uint64_t in; /* bytes */
     uint64_t out;
     uint64_t cpu_nsec;
-    bool fresh; /* with a new context */
+    bool fresh; /* the context was new */
 } el_measured_t;
 
-/* Takes what a response has cost; `level` is the user's. */
+/* Notes the cost of an encoded body. `level` is the chosen one; the plan has the engine's. */
 void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured);
 
-/*
- * Takes what became of a page where there are dictionaries, with one or without; `level` is the
- * user's.
- */
+/* Notes the size of a page that has dictionaries, whether it was encoded with one or without. */
 void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t out);
 
-/* A set of codings has this bit for each. */
 #define EL_CODING_BIT(coding) (1u << (unsigned)(coding))
 
 /*
- * What a ladder is made of. It is kept in the process, one for each set of codings and size class,
- * and built anew when the clock's second has changed since: costs are at most that old.
+ * The key of a ladder. Each process keeps a ladder for each set of codings and size class, and
+ * rebuilds it when the clock's second has changed: costs are at most a second old.
  */
 typedef struct {
     unsigned set;            /* of EL_CODING_BIT()s, one or more, of codings that have a range */
@@ -56,26 +51,24 @@ typedef struct {
 } el_ladder_key_t;
 
 /*
- * The setup for `turn`: of the cheapest order of all setups of the key's codings; and of those that
- * are no dearer than `most` nsec for each KB, where one below is not. Where ranges of the key say
- * `stock`, of the setups that make no more bytes than those of an httpd without this module would.
+ * Chooses a setup by `effort` on the key's ladder that takes at most `most` ns of CPU time for each
+ * KB, or the cheapest. If ranges of the key say `stock`, it makes no more bytes than the setups of
+ * an httpd without this module.
  */
 el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t effort, uint32_t most);
 
-/*
- * What `turn` pays for a saved byte there, in nanoseconds of CPU time; INFINITY: bytes alone count.
- */
+/* The price of a saved byte on this ladder, ns of CPU time; INFINITY: only bytes count. */
 double el_ladders_price(const el_ladder_key_t *key, el_effort_t effort);
 
 /*
- * The level of the key's one coding that is used where `level` is asked for: the next above where
- * that would make too many bytes; or the highest below, if none above makes as few.
+ * The level to use when `level` of the key's single coding is wanted: the next that the bound
+ * allows, or the highest that it allows.
  */
 int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level);
 
 /*
- * Another of the key's setups than `*rung`, that in use, which is to be measured: see
- * el_ladder_trial(). None that is dearer than `most` nsec for each KB. False where there is none.
+ * Finds another of the key's setups to measure instead of `*rung`, the one in use: see
+ * el_ladder_trial(). It costs at most `most` ns for each KB. Returns false if there is none.
  */
 bool el_ladders_try(const el_ladder_key_t *key, double price, uint32_t most, el_rung_t *rung);
 

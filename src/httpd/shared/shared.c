@@ -10,7 +10,7 @@
 
 EL_USE_LOG;
 
-/* The layout's version is part of the key: a newer build makes a block of its own. */
+/* The layout's version is part of the key, so that a newer build makes its own block. */
 #define STRING(x) #x
 #define VERSIONED(version) "mod_elastic:block:" STRING(version)
 static const char retained_key[] = VERSIONED(EL_BLOCK_VERSION);
@@ -18,8 +18,8 @@ static const char retained_key[] = VERSIONED(EL_BLOCK_VERSION);
 el_shared_t el_shared;
 
 /*
- * This process's count of encoders in use, written before its threads start. NULL, if there are too
- * many processes, is fine.
+ * This process's count of encoders in use, set before its threads start. It may be NULL if there
+ * are too many processes.
  */
 static el_holder_t *busy;
 
@@ -94,7 +94,7 @@ void el_holders_forget_gone(void)
 el_effort_t el_shared_effort_at(el_control_state_t control)
 {
     uint64_t price = atomic_load_explicit(&el_shared.block->state.price, memory_order_relaxed);
-    /* The position counts with goals that have no price, and until the first sample. */
+    /* The position counts for goals without a price, and until the first sample. */
     bool is_priced =
         price != EL_STATE_NO_PRICE && el_control_is_priced(&el_shared.config.control);
 
@@ -106,7 +106,7 @@ el_effort_t el_shared_effort(el_control_state_t control)
     static _Atomic uint32_t responses;
     el_effort_t effort = el_shared_effort_at(control);
 
-    /* Each process counts its responses, and begins at a number of its own. */
+    /* Each process counts its own responses, from a different start. */
     if (effort.price < 0 && control.fraction > 0) {
         uint32_t turn = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed);
 

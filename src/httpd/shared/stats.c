@@ -19,7 +19,7 @@ static const char other[] = "other";
 
 static const char *name_of_slot[EL_VHOSTS + 1];
 
-/* A server's slot stands in its settings of the record that is always there. */
+/* A server's slot stands in its settings of the record that is always loaded. */
 static unsigned stats_slot_of(const server_rec *server)
 {
     const el_values_t *values =
@@ -28,14 +28,14 @@ static unsigned stats_slot_of(const server_rec *server)
     return values->slot;
 }
 
-/* The different names of the configuration, in its order. */
+/* The distinct names of the configuration, in its order. */
 typedef struct {
     size_t count, most;
     const char *name[EL_VHOSTS];
     uint64_t hash[EL_VHOSTS];
 } names_t;
 
-/* The number of a server's name, which may be a new one; EL_VHOSTS if it has none. */
+/* Returns the number of the server's name and adds a new name; EL_VHOSTS if there is no slot. */
 static size_t stats_number_of(names_t *names, const server_rec *server, apr_pool_t *pool)
 {
     char *name = apr_pstrdup(pool, server->server_hostname ? server->server_hostname : "");
@@ -55,7 +55,7 @@ static size_t stats_number_of(names_t *names, const server_rec *server, apr_pool
     return i < names->count ? i : EL_VHOSTS;
 }
 
-/* The servers in the configuration's order; httpd has the last virtual host first. */
+/* Lists the servers in the configuration's order; httpd has the last virtual host first. */
 static apr_array_header_t *stats_in_order(server_rec *main_server, apr_pool_t *pool)
 {
     apr_array_header_t *servers = apr_array_make(pool, 16, sizeof(server_rec *));
@@ -94,7 +94,7 @@ void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
         el_values_t *values;
 
         name_of_slot[slot[number[i]]] = number[i] < names.count ? names.name[number[i]] : other;
-        /* In a copy of its own: servers without our directives share the main server's. */
+        /* Servers without our directives share the main server's settings; each needs a copy. */
         values = apr_pmemdup(pconf, ap_get_module_config(settings, record), size);
         values->slot = slot[number[i]];
         ap_set_module_config(settings, record, values);
@@ -113,7 +113,7 @@ const char *el_vhosts_name(unsigned slot)
 
 /* --- responses */
 
-/* A gzip member's header and trailer, of ten and eight bytes (RFC 1952 §2.3). */
+/* A gzip member's header and trailer: ten and eight bytes (RFC 1952 §2.3). */
 #define GZIP_FRAMING 18
 
 void el_stats_skipped(request_rec *r, el_reason_t reason)
@@ -123,12 +123,12 @@ void el_stats_skipped(request_rec *r, el_reason_t reason)
     stats_count_vhost(stats_slot_of(r->server), EL_VHOST_UNCOMPRESSED, 1);
 }
 
-/* Bytes of a number with its mark, or with an engine's name. */
+/* Room for a number and its mark, or an engine's name. */
 #define NUMBER_ROOM 40
 
 /*
- * Writes `mark`, unless it is NUL, and a number into the room at `*at`, which moves on. One piece
- * of memory for several numbers takes a quarter of the time of one for each.
+ * Writes `mark` (unless it is NUL) and a number into the room at `*at`, and moves `*at` on. One
+ * allocation for several numbers takes a quarter of the time of one for each.
  */
 static char *stats_write_number(char **at, char mark, uint64_t value)
 {
@@ -144,8 +144,8 @@ static char *stats_write_number(char **at, char mark, uint64_t value)
 }
 
 /*
- * Notes an encoding and its sizes, and counts it for monitoring; `at` has room for three numbers. A
- * response gets each of these notes once, so that they are added without a look-up.
+ * Notes an encoding and its sizes, and counts it for monitoring. `at` has room for three numbers.
+ * Each note is set once per response, so it is added without a look-up.
  */
 static void stats_note_body(request_rec *r, el_coding_t coding, const char *engine, char *at,
                             const el_usage_t *usage)
@@ -167,7 +167,7 @@ static void stats_note_body(request_rec *r, el_coding_t coding, const char *engi
     }
 }
 
-/* The notes and counters of a response that went out encoded by `engine`. */
+/* Sets the notes and counters of a response that `engine` encoded. */
 static void stats_count(request_rec *r, el_coding_t coding, const char *engine, int level,
                         const el_usage_t *usage)
 {
@@ -234,7 +234,7 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
     uint64_t framing = coding == EL_GZIP ? GZIP_FRAMING : 0;
     uint64_t out = usage->out > framing ? usage->out - framing : 0;
 
-    /* For an empty body mod_deflate notes nothing, and mod_brotli all but the ratio. */
+    /* mod_deflate notes nothing of an empty body, and mod_brotli all but the ratio. */
     stats_note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0 || coding != EL_GZIP, usage->in);
     stats_note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
     stats_note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0,
@@ -245,7 +245,7 @@ void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault
                                   bool news)
 {
     el_counter_t counter = (el_counter_t)(EL_COUNT_PRECOMPRESSED_FAULT + (unsigned)fault);
-    /* Somebody may have tried to change the responses of others: the operator hears of it once. */
+    /* Another owner may be an attack on other users' responses: warn the operator once. */
     bool warns = news || (fault == EL_PRECOMPRESSED_OWNER
                           && el_counters_total(&el_shared.block->counters, counter) == 0);
 
@@ -275,10 +275,10 @@ void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uin
 
 /* --- the last hour and today */
 
-/* µs. */
+/* In µs. */
 #define MINUTE 60000000u
 
-/* The number of this minute, above 0. */
+/* The number of this minute; larger than the history is long, so that no age goes below 0. */
 static uint64_t stats_minute_now(void)
 {
     return el_clock_usec() / MINUTE + EL_HISTORY_MINUTES;
@@ -310,7 +310,7 @@ void el_past_note(void)
     }
     apr_time_exp_lt(&now, apr_time_now());
     el_past_today(today);
-    /* No two days have the same number. */
+    /* Unique for each day. */
     el_history_begin(&el_shared.block->history,
                      (uint64_t)(now.tm_year * 366 + now.tm_yday + 1), today);
     el_history_add(&el_shared.block->history, stats_minute_now(),

@@ -24,18 +24,18 @@ EL_USE_LOG;
 
 /* --- a sample */
 
-/* Without waiting: a path that names a FIFO must not hold the server. */
+/* O_NONBLOCK: a path that names a FIFO must not block the server. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 /* Static, not in a pool: the timer's thread may outlive the child's pools. */
 static struct {
     server_rec *server;
-    int position; /* the position file's descriptor from before ChrootDir hides it, or -1 */
+    int position; /* opened before ChrootDir hides the position file; or -1 */
     el_machine_t machine;
     el_reading_t reading;
 } sampler;
 
-/* What the load is read from: others read that while a sample may change it. */
+/* Other threads read where the load comes from while a sample may change it. */
 static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char load_text[EL_MACHINE_SIGNALS];
 static double load_cpus;
@@ -68,7 +68,7 @@ static void tick_keep_load(void)
     pthread_mutex_unlock(&load_mutex);
 }
 
-/* Logs that reading the load has failed, or works again; once for each change. */
+/* Logs once for each change that reading the load failed or works again. */
 static void tick_report_reading(const char *path, int error, bool good)
 {
     if (!el_state_note_sampling(&el_shared.block->state, !good)) {
@@ -109,7 +109,7 @@ static void tick_read_load(uint64_t claim, uint64_t now)
     }
 }
 
-/* Logs whether the position file is followed; once for each change. */
+/* Logs once for each change whether the position file is followed. */
 static void tick_report_following(el_position_verdict_t verdict, int error)
 {
     const char *path = el_shared.config.position;
@@ -130,8 +130,8 @@ static void tick_report_following(el_position_verdict_t verdict, int error)
 }
 
 /*
- * Takes the position that elasticd has published. False where the file has none that is valid: then
- * this httpd's own controller sets the position.
+ * Takes the position that elasticd published. Returns false if the file has no valid one; httpd's
+ * own controller then sets the position.
  */
 static bool tick_follow(uint64_t claim, uint64_t now)
 {
@@ -146,7 +146,7 @@ static bool tick_follow(uint64_t claim, uint64_t now)
     return verdict == EL_POSITION_GOOD;
 }
 
-/* Takes the sample that `claim` (see el_state_claim()) is the right to, at `now` (µs). */
+/* Takes a sample at `now` (µs); the caller holds `claim` (see el_state_claim()). */
 static void tick_take_sample(uint64_t claim, uint64_t now)
 {
     el_control_state_t control;
@@ -177,8 +177,8 @@ static apr_status_t tick_close_kept(void *data)
 }
 
 /*
- * Looks at the machine, and where ChrootDir will hide the kernel's files and the position file from
- * the children, opens them until `pconf` is cleared.
+ * Finds the machine's sources of the load. With ChrootDir, opens the kernel's files and the
+ * position file until `pconf` is cleared, because the children will not see them.
  */
 static void tick_open_sampler(server_rec *main_server, apr_pool_t *pconf)
 {
@@ -209,43 +209,40 @@ static void tick_open_sampler(server_rec *main_server, apr_pool_t *pconf)
 
 #define WATCHDOG_NAME "_elastic_"
 
-/* mod_watchdog's own slice: checking more often is not possible, and costs two loads of memory. */
+/* mod_watchdog checks its callbacks this often; a shorter interval has no effect. */
 #define TICK apr_time_from_msec(100)
 
-/* EL_POOL_AGES ages make the minute after which idle contexts are evicted. */
+/* The pool evicts idle contexts after a minute, which is EL_POOL_AGES of these. */
 #define POOL_AGE (60 * APR_USEC_PER_SEC / EL_POOL_AGES)
 
-/* A child that waits takes over where a sample is later than a busy CPU makes a tick. */
+/* A waiting child takes over when a sample is later than a busy CPU delays a tick. */
 #define LATE (3 * TICK)
 
 /*
- * How long it waits at most, µs: so long may no samples come if the child that takes them ends, and
- * no response is encoded, which would wake another one. So long counts what a dead process held.
+ * A child waits at most this long, µs. If the sampling child ends and no response wakes another, no
+ * samples come for so long; and memory held by dead processes is counted so long.
  */
 #define WAIT UINT64_C(10000000)
 
-/*
- * µs for which the end of a child waits for what else the timer calls, which takes a thousandth of
- * that.
- */
+/* The longest that an exiting child waits for also(), µs; that takes a thousandth of it. */
 #define END_WAIT UINT64_C(2000000)
 
 /*
- * Static, not in a pool: the callback's thread may outlive the child's pools. One thread of each
- * process uses it, but for the pipe.
+ * Static, not in a pool: the callback's thread may outlive the child's pools. Apart from the pipe
+ * and its flags, one thread of each process uses it.
  */
 static struct {
-    uint64_t due;      /* the next sample, by this child's last one; 0: not known */
-    uint64_t age_due;  /* of the pool */
-    uint64_t gone_due; /* the next look for processes that are gone, if this child samples */
-    int wake[2];       /* a pipe: the child ends, or a response asks for a sample */
-    atomic_bool ready; /* the pipe is there */
-    atomic_bool woken; /* something is in the pipe */
+    uint64_t due;      /* when the next sample is due, as this child last saw it; 0: unknown */
+    uint64_t age_due;  /* when the pool ages next */
+    uint64_t gone_due; /* when this child, if it samples, next looks for dead processes */
+    int wake[2];       /* a pipe, written when the child ends or a response asks for a sample */
+    atomic_bool ready; /* the pipe exists */
+    atomic_bool woken; /* a byte is in the pipe */
     atomic_bool ends;
-    atomic_bool calls; /* also(), or is about to look whether it may */
+    atomic_bool calls; /* the thread is in also(), or about to check whether it may call it */
 } timer;
 
-/* µs from now until then, and no more than WAIT; 0 where it is past. */
+/* Returns the µs until `then`, at most WAIT; 0 if it is past. */
 static uint64_t tick_until(uint64_t then)
 {
     uint64_t now = el_clock_usec();
@@ -254,8 +251,9 @@ static uint64_t tick_until(uint64_t then)
 }
 
 /*
- * Sleeps for `usec`, unless the child is woken: a tick costs tens of microseconds, and a server may
- * have many. A child that a response has woken samples from then on, and waits for the sample.
+ * Sleeps for `usec` unless the child is woken; it does not tick meanwhile, because a tick costs
+ * tens of microseconds and a server may have many children. A child that a response has woken waits
+ * for the next sample and takes it.
  */
 static void tick_sleep_for(uint64_t usec)
 {
@@ -272,7 +270,7 @@ static void tick_sleep_for(uint64_t usec)
     }
 }
 
-/* Written before the children are forked. */
+/* Set before the children are forked. */
 static void (*also)(uint64_t now, bool samples);
 
 void el_tick_also(void (*call)(uint64_t now, bool samples))
@@ -281,9 +279,9 @@ void el_tick_also(void (*call)(uint64_t now, bool samples))
 }
 
 /*
- * The thread runs on while its process exits, and the call may hold a lock that processes share: it
- * does not begin once the child ends, and the end waits for it. No handler of a signal ends the
- * process in the middle of it.
+ * Calls also(), which may hold a lock that processes share, while the process may be exiting: no
+ * call begins once the child ends, and the exit waits for a running one. Signals are blocked, so
+ * that no handler ends the process inside the call.
  */
 static void tick_call_also(uint64_t now, bool samples)
 {
@@ -314,7 +312,7 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
         timer.age_due = now + POOL_AGE;
         el_pool_age();
     }
-    /* True if another child has sampled since this one last did, and no sample is late. */
+    /* True if another child sampled since this one did, and no sample is late. */
     due = atomic_load(&el_shared.block->state.next_sample);
     timer.due = timer.due ? timer.due : due;
     others = due != timer.due && now < due + LATE;
@@ -329,7 +327,7 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
                        el_shared.config.interval, &claim)) {
         timer.due = claim;
         tick_take_sample(claim, now);
-        /* The child that samples asks the system about every process, for all. */
+        /* The sampling child looks for dead processes for all children. */
         if (now >= timer.gone_due) {
             timer.gone_due = now + WAIT;
             el_holders_forget_gone();
@@ -354,7 +352,7 @@ void el_tick_arrival(void)
     }
 }
 
-/* A signal's handler may come here: nothing but system calls. */
+/* May run in a signal handler: makes system calls only. */
 static apr_status_t tick_end_wait(void *data)
 {
     uint64_t end = el_clock_usec() + END_WAIT;
@@ -380,7 +378,7 @@ void el_tick_child(apr_pool_t *pchild, server_rec *main_server)
         }
         atomic_store(&timer.ready, true);
     }
-    /* mod_watchdog waits for its threads in such a cleanup, too; the last one comes first. */
+    /* mod_watchdog joins its threads in a pre-cleanup, too. The last one registered runs first. */
     apr_pool_pre_cleanup_register(pchild, NULL, tick_end_wait);
 }
 
@@ -394,7 +392,7 @@ static void tick_start_timer(server_rec *main_server, apr_pool_t *pconf)
     apr_status_t rv = APR_ENOTIMPL;
 
     if (get_instance && register_callback) {
-        /* Neither in the parent nor a singleton. */
+        /* Neither in the parent nor as a singleton. */
         rv = get_instance(&watchdog, WATCHDOG_NAME, 0, 0, pconf);
     }
     if (rv == APR_SUCCESS) {

@@ -1,4 +1,4 @@
-"""Clients that go away midway, and a server of one child to look at meanwhile."""
+"""Clients that disconnect midway, and a server with one child whose memory can be watched."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ import time
 from . import bodies, env
 from .client import Incomplete
 
-# One child with few threads, and no arenas of malloc for each thread.
+# One child with few threads, and without an arena of malloc for each thread.
 ONE_CHILD = {
     "mpm_config": "StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\nMaxRequestWorkers 1\n"
     if env.MPM == "prefork" else
@@ -22,12 +22,12 @@ FILES = {"large.txt": bodies.text(4 << 20), "small.txt": bodies.text(60000)}
 CGI = {"stream.cgi": "head('Content-Type: text/plain')\ntry:\n    for i in range(50):\n"
                      "        out('some text %d ' % i * 3000)\nexcept OSError:\n    pass\n"}
 
-# What httpd itself says of such clients, of their scripts and of a single child that is kept busy.
+# httpd's own log lines about such clients, their scripts, and a single busy child.
 LOG = "AH01220|AH02651|AH01215|AH02550|AH00161|AH00286|AH00484|AH03490|Broken pipe|Connection reset"
 
 
 def midway(server, index, coding=None):
-    """A request whose client goes away at one of many moments."""
+    """Sends a request and disconnects at one of many moments."""
     path = ("/large.txt", "/stream.cgi", "/small.txt")[index % 3]
     coding = coding or ("gzip", "br")[index % 2]
     with contextlib.suppress(OSError), server.connect(timeout=20) as connection:
@@ -40,7 +40,7 @@ def midway(server, index, coding=None):
 
 
 def read_while_cut(server, path, file, coding, protocol="http/1.1"):
-    """Reads slowly while the file loses its rest; (whether it looked whole, the bytes)."""
+    """Reads slowly while the file is truncated; returns (whether it looked whole, the bytes)."""
     raw = []
     with server.connect(protocol) as connection:
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
@@ -57,5 +57,5 @@ def read_while_cut(server, path, file, coding, protocol="http/1.1"):
 
 
 def is_readable(connection):
-    """Whether an answer has begun to come, or the connection's end."""
+    """True if an answer, or the end of the connection, has arrived."""
     return bool(select.select([connection.sock], [], [], 0)[0])

@@ -30,7 +30,7 @@ def text(size):
     left = size
     index = 0
     while left > 0:
-        # A line that differs from block to block keeps large bodies from being one repetition.
+        # A line that differs in each block keeps large bodies from being one repetition.
         piece = (b"\n[%d]\n" % index) + block if index else block
         parts.append(piece[:left])
         left -= len(parts[-1])
@@ -39,14 +39,14 @@ def text(size):
 
 
 def html(size):
-    """The same, as a page."""
+    """The same as an HTML page."""
     head, tail = b"<!DOCTYPE html><title>t</title><p>", b"</p>\n"
     return head + text(size - len(head) - len(tail)) + tail
 
 
 @functools.lru_cache(maxsize=16)
 def noise(size):
-    """Bytes that no coding makes smaller."""
+    """Incompressible bytes."""
     return random.Random(size).randbytes(size)
 
 

@@ -5,10 +5,10 @@ before the body; between the two, a request on another connection is served with
 httpd logs MISSED. A test that needs a hit therefore makes its requests on one connection.
 """
 
-# Connections that stay open for as long as a test needs them.
+# Connections stay open as long as a test needs them.
 CONNECTIONS = "KeepAliveTimeout 600\nMaxKeepAliveRequests 0\n"
 
-# A cache on disk, whose directory `make_directory` makes, and one for everything.
+# A cache on disk (`make_directory` makes its directory), and a cache for everything.
 ROOT = "CacheRoot {root}/cache\nCacheDirLevels 1\nCacheDirLength 1\n" + CONNECTIONS
 DISK = "CacheEnable disk /\n" + ROOT
 MODULES = ("cache", "cache_disk")
@@ -23,18 +23,18 @@ def make_directory(server):
 
 
 def state(answer):
-    """What mod_cache did, where CacheHeader is on: HIT, MISS, REVALIDATE; none: it did not run."""
+    """mod_cache's action, with CacheHeader on: HIT, MISS, REVALIDATE; none: it did not run."""
     return (answer.headers.get("X-Cache") or "none").split()[0]
 
 
 def hit(client, path, ae, headers=None):
-    """The response to one request on `client`, a connection: the cache has it."""
+    """Returns the cached response to one request on the connection `client`."""
     answer = client.request(path, ae=ae, headers=headers)
     assert state(answer) == "HIT", answer
     return answer
 
 
 def filled(client, path, ae, headers=None):
-    """The cache's response, after one request that fills the cache where it is not there yet."""
+    """Returns the cached response, after a request that fills the cache if needed."""
     client.request(path, ae=ae, headers=headers)
     return hit(client, path, ae, headers)

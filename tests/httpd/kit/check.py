@@ -1,4 +1,4 @@
-"""What the tests ask of a response again and again."""
+"""Frequent assertions on responses."""
 
 import warnings
 
@@ -21,7 +21,7 @@ def once(ask, is_right):
 
 
 def encoded(answer, coding, body, status=200):
-    """It is `body`, whole, in `coding`, and says that it was negotiated."""
+    """The answer is `body`, whole, in `coding`, and was negotiated."""
     assert (answer.status, answer.coding) == (status, coding), answer
     assert answer.body == body
     assert answer.varies, answer
@@ -31,20 +31,19 @@ def encoded(answer, coding, body, status=200):
 
 
 def whole(answer, coding, body, status=200):
-    """It is `body`, whole, in `coding`; what else it says is not looked at."""
+    """The answer is `body`, whole, in `coding`; ignores other fields."""
     assert (answer.status, answer.coding, answer.body) == (status, coding, body), answer
 
 
 def plain(answer, body, status=200, varies=True):
-    """It is `body`, whole, as it is; `varies` says whether another client could have got a
-    coding."""
+    """The answer is `body`, whole and uncompressed; `varies`: another client could get a coding."""
     assert (answer.status, answer.coding) == (status, None), answer
     assert answer.body == body
     assert answer.varies == varies, answer
 
 
 def negotiated(answer, coding, body):
-    """encoded(), or plain() where `coding` is None."""
+    """encoded(), or plain() if `coding` is None."""
     if coding:
         encoded(answer, coding, body)
     else:
@@ -52,27 +51,28 @@ def negotiated(answer, coding, body):
 
 
 def empty(answer, status):
-    """A response that has no body, by its status."""
+    """A response whose status excludes a body."""
     assert (answer.status, answer.coding, answer.raw) == (status, None, b""), answer
     assert answer.complete, answer
 
 
 def not_modified(answer, tag=None):
-    """A 304 to a request whose coding was negotiated; with `tag`, where one is given."""
+    """A 304 to a request whose coding was negotiated; with `tag`, if given."""
     empty(answer, 304)
     assert answer.varies, answer
     assert tag is None or answer.headers.get("ETag") == tag, answer
 
 
 def same_length(answers):
-    """No two of them say different lengths."""
+    """True if no two of the answers have different lengths."""
     return len({answer.headers.get("Content-Length") for answer in answers} - {None}) < 2
 
 
 def head_of(get, head, *names):
-    """`head` has the header of `get` and no body; `names` are compared besides the usual ones.
+    """`head` has the header of `get` and no body; compares the fields `names` besides the usual
+    ones.
 
-    What a script makes may be whole for one of them, and for the other a stream, without a length.
+    A script's response may be whole for one of the two, and a stream without length for the other.
     """
     assert head.status == get.status and head.raw == b"" and head.complete, head
     same_header(get, head, "Content-Encoding", "Vary", "ETag", "Content-Type", *names)
@@ -80,6 +80,6 @@ def head_of(get, head, *names):
 
 
 def same_header(one, other, *names):
-    """Two responses agree in these fields."""
+    """The two responses agree in these fields."""
     for name in names:
         assert one.headers.get(name) == other.headers.get(name), (name, one, other)

@@ -1,4 +1,4 @@
-"""Chromium, driven by its debugging protocol over a pipe: no port, and no library is needed."""
+"""Chromium, driven by its debugging protocol over a pipe: needs no port and no library."""
 
 import json
 import os
@@ -15,13 +15,13 @@ LIMIT = 60  # seconds for an answer
 
 
 class Chromium:
-    """A context manager. `profile`: a folder; further options of the command line."""
+    """A context manager. `profile` is a folder; other arguments are command-line options."""
 
     def __init__(self, profile, *options):
         self.number, self.left, self.events = 0, b"", []
         theirs_in, self.to = os.pipe()
         self.come, theirs_out = os.pipe()
-        # The shell gives the descriptors the numbers that Chromium wants; sh takes one digit only.
+        # The shell moves the descriptors to Chromium's numbers; sh takes one digit only.
         renumber = f'exec "$@" {READS}<&{theirs_in} {WRITES}>&{theirs_out}'
         self.process = subprocess.Popen(
             ["bash", "-c", renumber, "bash", CHROMIUM, *OPTIONS, "--remote-debugging-pipe",
@@ -35,7 +35,7 @@ class Chromium:
         return self
 
     def __exit__(self, *_):
-        """Its processes end one after another, so that no connection outlives it."""
+        """Ends its processes one after another, so that no connection outlives it."""
         try:
             self.call("Browser.close")
             self.process.wait(LIMIT)
@@ -46,7 +46,7 @@ class Chromium:
         os.close(self.come)
 
     def read(self, until):
-        """The next message."""
+        """Returns the next message."""
         while b"\0" not in self.left:
             ready, _, _ = select.select([self.come], [], [], max(until - time.monotonic(), 0))
             piece = os.read(self.come, 1 << 16) if ready else b""
@@ -56,7 +56,7 @@ class Chromium:
         return json.loads(message)
 
     def call(self, method, session=None, **parameters):
-        """The result of a command."""
+        """Returns the result of a command."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if session:
@@ -71,7 +71,7 @@ class Chromium:
             self.events.append(found)
 
     def page(self):
-        """An empty page of a visitor who has been nowhere."""
+        """An empty page with a fresh profile."""
         context = self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", url="about:blank", browserContextId=context)
         return Page(self, self.call("Target.attachToTarget", targetId=target["targetId"],
@@ -87,7 +87,7 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def open(self, url):
-        """Waits until the page and what it consists of is there."""
+        """Opens a page, and waits until it and its parts are loaded."""
         del self.browser.events[:]
         self.call("Page.navigate", url=url)
         until = time.monotonic() + LIMIT
@@ -96,7 +96,7 @@ class Page:
             self.browser.events.append(self.browser.read(until))
 
     def run(self, script):
-        """The value of an expression, of a promise what comes of it."""
+        """Returns the value of an expression; of a promise, its result."""
         found = self.call("Runtime.evaluate", expression=script, awaitPromise=True,
                           returnByValue=True)
         assert "exceptionDetails" not in found, found

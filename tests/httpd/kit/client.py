@@ -1,7 +1,7 @@
 """A client that shows exact bytes: nothing is decoded, retried or repaired behind the test's back.
 
-http/1.1, http/1.0 and tls (HTTP/1.1 in TLS) go through sockets of our own; h2c and h2 (HTTP/2 in
-TLS) go through curl, whose output is read as it arrives.
+http/1.1, http/1.0 and tls (HTTP/1.1 in TLS) use sockets of our own. h2c and h2 (HTTP/2 in TLS) use
+curl, whose output is read as it arrives.
 """
 
 import itertools
@@ -20,7 +20,7 @@ _ids = itertools.count(1)
 
 
 class Incomplete(Exception):
-    """The connection ended, visibly, before the message did."""
+    """The connection ended visibly before the message was complete."""
 
 
 class Headers:
@@ -30,7 +30,7 @@ class Headers:
         self.fields = fields
 
     def get(self, name, default=None):
-        """The value; several fields of a name are joined by `, `."""
+        """The value; several fields with this name are joined by `, `."""
         values = self.all(name)
         return ", ".join(values) if values else default
 
@@ -64,12 +64,11 @@ def _parse_fields(lines):
 
 
 class Response:
-    """status, headers, raw (the body as sent), complete, trailers,
-    pieces [(seconds since the request, bytes)], interim [the 1xx before it]; trailers and interim
-    not for HTTP/2."""
+    """status, headers, raw (the body as sent), complete, trailers, pieces [(seconds since the
+    request, bytes)], interim [the preceding 1xx]; no trailers and interim for HTTP/2."""
 
     def __init__(self, head, id):
-        self.head = head  # bytes of the header as sent, the blank line included (not for HTTP/2)
+        self.head = head  # the header as sent, with the blank line (not for HTTP/2)
         self.version, self.status, self.reason, self.headers = _parse_head(head)
         self.id = id
         self.pieces = []
@@ -87,13 +86,13 @@ class Response:
 
     @property
     def body(self):
-        """The decoded body; raises where it is not exactly one complete body of its coding."""
+        """The decoded body; raises unless it is exactly one complete body of its coding."""
         if not self.complete:
             raise Incomplete(f"the message ended after {len(self.raw)} bytes of body")
         return decode.decode(self.coding, self.raw)
 
     def has_token(self, name, token):
-        """Whether the list field `name` has `token`, in any case."""
+        """True if the list field `name` has `token`, in any case."""
         members = (self.headers.get(name) or "").split(",")
         return token.lower() in (m.strip().lower() for m in members)
 
@@ -148,7 +147,7 @@ class Connection:
         self.sock.close()
 
     def abort(self):
-        """Ends with RST, as a client does that crashed."""
+        """Ends the connection with RST, like a client that crashed."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
@@ -157,7 +156,7 @@ class Connection:
         self.sock.sendall(data)
 
     def send_request(self, path, method="GET", ae=None, headers=None, body=b"", id=None):
-        """Sends a request without reading; its id, which `read_head` wants back, is returned."""
+        """Sends a request without reading. Returns its id, the argument of `read_head`."""
         id = id or f"{os.getpid()}-{next(_ids)}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         fields = request_fields(host, ae, headers, id)
@@ -168,7 +167,7 @@ class Connection:
         return id
 
     def receive(self, size=65536):
-        """Up to `size` bytes as they come; empty at the end."""
+        """Returns up to `size` bytes as they arrive; empty at the end."""
         if self._buffer:
             data, self._buffer = self._buffer[:size], self._buffer[size:]
             return data
@@ -184,7 +183,7 @@ class Connection:
         return line
 
     def read_head(self, id=None):
-        """The header of the next final response."""
+        """Returns the header of the next final response."""
         interim = []
         while True:
             response = Response(b"\r\n".join(self._lines()) + b"\r\n\r\n", id)
@@ -194,7 +193,7 @@ class Connection:
             interim.append(response)
 
     def _lines(self):
-        """Those before the next empty line."""
+        """Returns the lines before the next empty one."""
         lines = []
         while (line := self._line()):
             lines.append(line)
@@ -236,8 +235,8 @@ class Connection:
                 raise Incomplete("a chunk does not end where its size says")
 
     def read_response(self, id=None, method="GET"):
-        """The next response, whole; `complete` is False where the connection ended before it
-        did."""
+        """Returns the next response, whole; `complete` is False if the connection ended too
+        early."""
         response = self.read_head(id)
         try:
             for data in self.body_pieces(response, method):
@@ -251,8 +250,8 @@ class Connection:
 
 
 class Stream:
-    """A response read while it arrives: `wait_for` returns when the decoded text holds what is
-    awaited."""
+    """A response read while it arrives: `wait_for` returns when the decoded text has a given
+    part."""
 
     def __init__(self, response, pieces, close, set_timeout):
         self.response = response
@@ -273,7 +272,7 @@ class Stream:
         self._close()
 
     def read_piece(self):
-        """Decodes what arrives next; False at the end."""
+        """Decodes the next piece; False at the end."""
         data = next(self._pieces, None)
         if data is None:
             return False
@@ -282,8 +281,8 @@ class Stream:
         return True
 
     def wait_for(self, needle, timeout=2.0):
-        """Reads until `needle` is decoded; raises TimeoutError after `timeout` seconds. The seconds
-        it took."""
+        """Reads until `needle` is decoded; raises TimeoutError after `timeout` seconds. Returns the
+        seconds it took."""
         start = time.monotonic()
         while needle not in self.text:
             left = start + timeout - time.monotonic()
@@ -295,7 +294,8 @@ class Stream:
         return time.monotonic() - start
 
     def read_all(self, timeout=30.0):
-        """The rest; asserts that the encoded body is whole. The decoded text from the beginning."""
+        """Reads the rest, and asserts that the encoded body is whole. Returns the whole decoded
+        text."""
         self._set_timeout(timeout)
         while self.read_piece():
             pass
@@ -317,7 +317,7 @@ class Curl:
                    "-H", "Accept:"]
         command += ["--head"] if method == "HEAD" else ["-X", method]
         for name, value in fields:
-            # An empty field needs a semicolon, or curl drops it.
+            # curl drops an empty field unless a semicolon follows its name.
             command += ["-H", f"{name}: {value}" if str(value) else f"{name};"]
         if body:
             command += ["--data-binary", "@-"]
@@ -333,7 +333,7 @@ class Curl:
         self._deadline = None
 
     def read_head(self, id):
-        # curl creates the file first and fills it when the header comes.
+        # curl creates the file first, and fills it when the header comes.
         while not self._head_is_whole():
             if self._process.poll() is not None and not self._head_is_whole():
                 said = self._process.stderr.read().decode()
@@ -343,7 +343,7 @@ class Curl:
         with open(self._head, "rb") as file:
             heads = [h for h in file.read().split(b"\r\n\r\n") if h]
         response = Response(heads[-1] + b"\r\n\r\n", id)
-        # curl falls back to HTTP/1.1 in silence.
+        # curl falls back to HTTP/1.1 silently.
         assert response.version == "HTTP/2", response
         return response
 
@@ -367,7 +367,7 @@ class Curl:
             data = os.read(out.fileno(), 65536)
             if not data:
                 break
-            if self._method != "HEAD":  # --head prints the header there
+            if self._method != "HEAD":  # with --head, it prints the header there
                 yield data
         code = self._process.wait()
         if code:
@@ -383,7 +383,7 @@ class Curl:
 
 
 def _curl(url, method, host, ae, headers, body, timeout):
-    """A Curl and the response's header."""
+    """Returns a Curl and the response's header."""
     id = f"{os.getpid()}-{next(_ids)}"
     curl = Curl(url, method, request_fields(host, ae, headers, id), body, timeout)
     return curl, curl.read_head(id)

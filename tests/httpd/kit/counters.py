@@ -1,4 +1,4 @@
-"""What a request adds to the counters of the status page.
+"""The counters of the status page that a request raises.
 
     answer, grown = counted(server, lambda: server.get("/a.txt", ae="gzip"))
     assert grown == {"compressed": 1}                 # or a reason's name, as in elastic-reason
@@ -17,11 +17,12 @@ def _difference(before, after):
 
 
 def counted(server, request):
-    """(the response, what its request added); what reading the page itself adds is taken off."""
+    """Returns (the response, the counters that its request raised), without the page's own
+    requests."""
     first = _read(server)
     before = _read(server)
     own = _difference(first, before)
     answer = request()
-    server.notes(answer)  # its line in the log comes when the request is over
+    server.notes(answer)  # its log line comes when the request is over
     grown = _difference(before, _read(server))
     return answer, {key: grown[key] - own[key] for key in grown if grown[key] != own[key]}

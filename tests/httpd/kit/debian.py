@@ -1,5 +1,5 @@
-"""Debian's layout: a private copy of what its package apache2 puts into /etc/apache2, switched by
-its own a2enmod, a2dismod and apache2ctl. Nothing outside of the copy is touched."""
+"""Debian's layout: a private copy of the files of its package apache2 in /etc/apache2, with its own
+a2enmod, a2dismod and apache2ctl. Nothing outside of the copy changes."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from .server import _HARMLESS, _MIME, _READY, Server, leaves_late
 
 _CONF = Path(__file__).parents[3] / "conf"
 
-# What the package's first installation enables, beside the MPM.
+# The modules that a first installation enables besides the MPM.
 _MODULES = ("authz_core authz_host auth_basic access_compat authn_core authn_file authz_user alias "
             "dir autoindex env mime negotiation setenvif filter deflate status reqtimeout").split()
 _CONFS = ("charset", "localized-error-pages", "other-vhosts-access-log", "security",
@@ -25,7 +25,7 @@ _CONFS = ("charset", "localized-error-pages", "other-vhosts-access-log", "securi
 
 
 class Debian:
-    """A freshly installed apache2 with the files that `make install` adds."""
+    """A freshly installed apache2 with the files of `make install`."""
 
     def __init__(self):
         self.root = Path(tempfile.mkdtemp(prefix="elastic-debian-"))
@@ -54,10 +54,10 @@ class Debian:
         self.run("a2enconf", "-q", *_CONFS)
         self.run("a2ensite", "-q", "000-default")
 
-    # --- its files
+# --- files
 
     def edit(self, path, *pairs):
-        """sed -i s/old/new/ on a file below /etc/apache2, for each (old, new)."""
+        """Does sed -i s/old/new/ on a file below /etc/apache2 for each (old, new)."""
         text = (self.conf / path).read_text()
         for old, new in pairs:
             assert re.search(old, text), (path, old)
@@ -65,7 +65,7 @@ class Debian:
         (self.conf / path).write_text(text)
 
     def _move(self):
-        """The few absolute paths, the port, a name that needs no lookup, and who runs it."""
+        """Replaces the absolute paths, the port, the name and the user."""
         (self.root / "mime.types").write_text(_MIME)
         self.edit("mods-available/mime.conf", ("/etc/mime.types", f"{self.root}/mime.types"))
         self.edit("ports.conf", (r"(?m)^Listen 80$", f"Listen 127.0.0.1:{self.port}"))
@@ -82,7 +82,7 @@ class Debian:
                 file.write(f"export APACHE_{name}='{value}'\n")
 
     def write(self, path, data):
-        """A file of the site."""
+        """Writes a file of the site."""
         (self.docs / path).write_bytes(data)
         (self.docs / path).chmod(0o644)
         os.utime(self.docs / path, (1e9, 1e9))
@@ -92,14 +92,14 @@ class Debian:
         return {file.name: file.read_bytes() for file in self.available.iterdir()
                 if not file.name.startswith("elastic")}
 
-    # --- its tools and its life
+# --- tools and life
 
     def run(self, name, *arguments, ok=True):
-        """a2enmod and its kin, and apache2ctl: what it said; whether it goes well is `ok`."""
+        """Runs a2enmod and the like, or apache2ctl; returns the output. `ok`: it must succeed."""
         environ = {**os.environ, "APACHE_CONFDIR": str(self.conf),
                    "APACHE_STATE_DIRECTORY": str(self.root / "lib")}
         environ.pop("APACHE_ENVVARS", None)
-        # Files, for httpd keeps what it inherits, and a pipe would stay open.
+        # A file, because httpd keeps inherited descriptors, and a pipe would stay open.
         with tempfile.TemporaryFile("w+") as output:
             done = subprocess.run([env.DEBIAN / "usr" / "sbin" / name, *arguments], env=environ,
                                   stdin=subprocess.DEVNULL, stdout=output, stderr=output,
@@ -110,8 +110,8 @@ class Debian:
         return said
 
     def start(self, *words):
-        """Or `graceful`. Not by `apache2ctl start`, which asks systemd, where it is, for the
-        machine's own."""
+        """Starts httpd, or with `graceful` reloads it. Not by `apache2ctl start`, which asks
+        systemd for the machine's own."""
         before = len(self.log.lines(_READY))
         self.run("apache2ctl", *(words or ("-k", "start")))
         until(lambda: len(self.log.lines(_READY)) > before, 30, "httpd")
@@ -122,19 +122,19 @@ class Debian:
         return None
 
     def mapped(self):
-        """Which of the modules in question the running httpd has mapped: -M does not tell apart."""
+        """The modules in question that httpd has mapped: -M does not tell them apart."""
         maps = Path(f"/proc/{self.pid()}/maps").read_text()
         return set(re.findall(r"/mod_(elastic|deflate|brotli)\.so$", maps, re.M))
 
     def stop(self):
-        """Not by apache2ctl: the test may have ended with a configuration that httpd refuses."""
+        """Not by apache2ctl, because the test may have left a configuration that httpd refuses."""
         pid = self.pid()
         if pid:
             Server.terminate(pid)
             until(lambda: not runs(pid), 20, "httpd's end")
 
     def complaints(self):
-        """Lines of the log that no test announced, and sanitizers' reports."""
+        """Log lines that no test announced, and sanitizers' reports."""
         return self.log.unexpected() + sanitizer.reports(self.root)
 
     def remove(self):

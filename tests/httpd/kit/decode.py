@@ -1,4 +1,4 @@
-"""Decoders that accept exactly one complete encoded body and nothing behind it."""
+"""Decoders that accept exactly one complete encoded body with nothing after it."""
 
 import zlib
 
@@ -19,7 +19,7 @@ class Identity:
 
 
 class _Library:
-    """A library's decoder object: what it raises, whether it is at the end, what lies behind."""
+    """A library's decoder: its exception, whether it is at the end, and the bytes after it."""
 
     def __init__(self, coding, decode, error, is_finished, unused=lambda: b""):
         self._coding = coding
@@ -54,8 +54,8 @@ def _brotli():
     b = brotli.Decompressor()
 
     def process(data):
-        """Of release 1.1, process() returns no more than its first buffer of 32 KB has room for,
-        where the input ends there. A call without input returns what is left."""
+        """In release 1.1, process() returns at most its first buffer of 32 KB if the input ends
+        there. A call without input returns the rest."""
         out = b.process(data)
         while not b.is_finished() and (more := b.process(b"")):
             out += more
@@ -65,7 +65,7 @@ def _brotli():
 
 
 def _zstd():
-    """With no larger window than browsers take (RFC 9659)."""
+    """With the largest window that browsers accept (RFC 9659)."""
     z = zstandard.ZstdDecompressor(max_window_size=8 << 20).decompressobj()
     return _Library("zstd", z.decompress, zstandard.ZstdError, lambda: z.eof,
                     lambda: z.unused_data)
@@ -83,9 +83,9 @@ def decoder(coding):
 
 
 def decode(coding, data):
-    """The whole body `data`; raises where it is cut short, damaged or followed by anything."""
+    """Decodes the whole body; raises if it is truncated, damaged or followed by anything."""
     d = decoder(coding)
-    # br's decoder is silent about bytes that follow in the same call: the last one goes separately.
+    # br's decoder ignores bytes that follow in the same call, so the last one goes separately.
     out = d.feed(data[:-1]) + d.feed(data[-1:])
     if not d.finished():
         raise DecodeError(f"{coding}: the body of {len(data)} bytes is cut short")

@@ -11,8 +11,8 @@ import zstandard
 from . import bodies, decode, env
 from .process import need
 
-# How each coding begins, before the dictionary's hash; and its decoder, to which the dictionary's
-# file and the frame's are added.
+# For each coding the bytes before the dictionary's hash, and its decoder, to which the files of the
+# dictionary and the frame are added.
 CODINGS = {"dcz": (bytes.fromhex("5e2a4d1820000000"), ["zstd", "-dcq", "--patch-from={}"]),
            "dcb": (bytes.fromhex("ff444342"), ["brotli", "-dc", "--dictionary={}"])}
 
@@ -20,14 +20,14 @@ CODINGS = {"dcz": (bytes.fromhex("5e2a4d1820000000"), ["zstd", "-dcq", "--patch-
 DICT = bodies.html(60_000)
 PAGE = DICT[:40_000] + b"<p>what is new here</p>" + DICT[40_000:]
 STORE = "ElasticDictionaryStore {root}/dictionaries\n"
-# With pinned levels the fewest bytes are best, whatever they cost on a busy machine.
+# With pinned levels the fewest bytes win, however much CPU time they cost.
 PINNED = "Elastic On\nElasticControl off\nElasticLevel gzip 6\nElasticLevel br 5\n" \
     "ElasticLevel zstd 3\n"
 WEEK = 'Header set Cache-Control "public, max-age=604800"'
 
 
 def start(httpd, config, files=None, **kw):
-    """A server that has a folder of dictionaries, and DICT and PAGE in files."""
+    """A server with a folder of dictionaries, and DICT and PAGE as files."""
     server = httpd(STORE + config, start=False,
                    files={"dict.html": DICT, "page.html": PAGE, **(files or {})}, **kw)
     make_store(server)
@@ -39,7 +39,7 @@ def store_of(server):
 
 
 def make_store(server):
-    """The folder of dictionaries, of httpd's user."""
+    """Makes the folder of dictionaries for httpd's user."""
     store = store_of(server)
     store.mkdir(mode=0o700)
     if env.IS_ROOT:
@@ -49,26 +49,26 @@ def make_store(server):
 
 
 def field(body):
-    """Available-Dictionary of who has `body`."""
+    """The field Available-Dictionary of a client with `body`."""
     return f":{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
 
 
 def name_of(body):
-    """A dictionary's file."""
+    """The file name of a dictionary."""
     return hashlib.sha256(body).hexdigest()
 
 
 def ask(server, path="/pages/page.html", ae="gzip, dcz", dictionary=DICT, protocol="http/1.1",
         **more):
-    """A request of who has that dictionary; underscores in the names of further fields are
-    hyphens."""
+    """A request by a client with that dictionary. In the names of other fields, underscores stand
+    for hyphens."""
     fields = {"Available-Dictionary": field(dictionary)} if dictionary else {}
     fields.update({name.replace("_", "-"): value for name, value in more.items()})
     return server.get(path, ae=ae, protocol=protocol, headers=fields)
 
 
 def decoded(answer, dictionary, folder, coding="dcz"):
-    """The body of a response in that coding, by the program of its library."""
+    """Decodes a response in that coding by the program of its library."""
     begin, decoder = CODINGS[coding]
     head = begin + hashlib.sha256(dictionary).digest()
     assert answer.complete and answer.coding == coding, answer
@@ -83,15 +83,15 @@ def decoded(answer, dictionary, folder, coding="dcz"):
 
 
 def body_of(answer, dictionary):
-    """That of a response in any coding, or in dcz with that dictionary."""
+    """Returns the body of a response in any coding, or in dcz with that dictionary."""
     if answer.coding != "dcz":
         return decode.decode(answer.coding or None, answer.raw)
     known = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    frame = answer.raw[len(CODINGS["dcz"][0]) + 32:]  # behind the hash
+    frame = answer.raw[len(CODINGS["dcz"][0]) + 32:]  # after the hash
     return zstandard.ZstdDecompressor(dict_data=known).decompressobj().decompress(frame)
 
 
 def learn(server, path="/d/dict.html", protocol="http/1.1", **headers):
-    """The server gives the dictionary out."""
+    """Makes the server give out the dictionary."""
     answer = server.get(path, protocol=protocol, headers=headers)
     assert "Use-As-Dictionary" in answer.headers, answer

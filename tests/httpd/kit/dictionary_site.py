@@ -1,4 +1,4 @@
-"""A site of pages that have most in common, and elastic-dictionary for it."""
+"""A site of similar pages, and elastic-dictionary for it."""
 
 import hashlib
 import html
@@ -26,7 +26,7 @@ def page(number, template, head=""):
 
 
 def pages(template="first", head=""):
-    """{path: body} of pages that have most in common."""
+    """{path: body} of similar pages."""
     return {f"/{n}.html": page(n, template, head) for n in range(COUNT)}
 
 
@@ -37,21 +37,22 @@ def listing(paths):
 
 
 class Site:
-    """A site of https, with the folders that `enable` writes to. `server` has root and log."""
+    """An https site, with the folders that `enable` writes to. `server` has root and log."""
 
     def __init__(self, server, port, ca):
         self.server, self.port, self.ca = server, port, ca
         self.root = server.root
         self.out, self.store = self.root / "out", self.root / "store"
         self.url = self.url_of(HOST)
-        self.more = []  # words of `enable`
+        self.more = []  # further arguments of `enable`
         self.environ = {}
 
     def url_of(self, host):
         return f"https://{host}:{self.port}"
 
     def run(self, command, *words_, code=0, answer="", host=HOST, log=None):
-        """What it said; `log`: a file that has it before the command has ended."""
+        """Returns the output of the command; `log` is a file that gets it while the command
+        runs."""
         words_ = [f"{self.url_of(host)}/"] * (command == "enable") + [*map(str, words_)]
         if command == "enable":
             words_ += ["--cafile", self.ca, "--store", self.store, "--rate", "1000",
@@ -79,14 +80,14 @@ class Site:
                         Sec_Fetch_Mode="navigate", Sec_Fetch_Site="none")
 
     def link(self, path="/0.html", host=HOST):
-        """The dictionary that pages name; None: they name none."""
+        """Returns the dictionary that pages name; None if there is none."""
         found = re.findall(
             r'^<(/\.well-known/elastic-dictionary/[0-9a-f]{32})>; rel="compression-dictionary"$',
             self.get(path, host=host).headers.get("Link", ""))
         return found[0] if found else None
 
     def shown(self):
-        """What httpd's status page says of sites; None: it has no dictionaries."""
+        """The sites on httpd's status page; None: it has no dictionaries."""
         text = self.server.get("/elastic-status").body.decode()
         found = re.search("(?s)<h2>Dictionaries</h2>(.*?)<table>", text)
         return found and html.unescape(found[1]).strip()
@@ -102,6 +103,6 @@ class Site:
 
 
 def files_of(*folders):
-    """{path: content} of the files that are there."""
+    """{path: content} of the existing files."""
     return {path: path.read_bytes() for folder in folders
             for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file()}

@@ -14,22 +14,22 @@ ElasticInterval 100ms
 ElasticControl step
 ElasticCPU 50 80
 """
-TOP = 8  # of the default bounds: gzip 1 9
-START = 5  # where gzip has its stock level, 6
+TOP = 8  # of the default range, gzip 1 9
+START = 5  # gzip has its stock level, 6, here
 FILES = {"a.txt": bodies.text(5000)}
 
-# mod_elastic advises against intervals this short; the tests have no time for longer ones.
+# mod_elastic warns about intervals this short; the tests have no time for longer ones.
 SHORT_INTERVAL = "ElasticInterval"
 
 
 class Driven:
-    """A server and its script."""
+    """A server and its scripted load."""
 
     def __init__(self, server, stat):
         self.server = server
         self.stat = stat
-        # What comes before the first look is no load. Each is in the dead band and more than those
-        # before it: with the last one seen, nothing is unread.
+        # The first reading is only a baseline. Each value is in the dead band and above the
+        # previous ones: when the last one is seen, all are read.
         for tenths in range(650, 670):
             self.stat.busy(tenths / 10)
             with contextlib.suppress(TimeoutError):
@@ -38,7 +38,7 @@ class Driven:
         raise TimeoutError("nobody samples")
 
     def status(self):
-        """The status page; asked again where the child that took the request was killed."""
+        """The status page; repeats the request if the child that took it was killed."""
         for _ in range(100):
             try:
                 return self.server.status()
@@ -51,7 +51,7 @@ class Driven:
         return self.status()
 
     def load(self, *percents):
-        """One sample after the other, with that load each; the status then."""
+        """One sample after another, each with that load; returns the status."""
         for percent in percents:
             before = self.status()
             self.stat.busy(percent)
@@ -64,7 +64,7 @@ class Driven:
         return round(self.raw_position(status))
 
     def raw_position(self, status=None):
-        """With its fraction."""
+        """The position with its fraction."""
         return float((status or self.status())["ElasticPosition"]) * TOP
 
     def walk_to(self, target):
@@ -77,7 +77,7 @@ class Driven:
         return self.wait(lambda s: int(s["ElasticSteps"]) == steps + 1, "a step")
 
     def wait_for_floor(self):
-        """A full CPU, until nothing goes further down: for some seconds where a goal has
+        """A full CPU until the position stays at its lowest: that takes seconds if a goal has
         filters."""
         def at_floor():
             self.stat.busy(100)
@@ -90,8 +90,7 @@ class Driven:
         return int(self.server.notes(answer)["elastic-level"])
 
     def levels(self, count=40, protocol="http/1.1", headers=None):
-        """The gzip levels of so many responses, in their order; but for HTTP/2 on one
-        connection."""
+        """The gzip levels of this many responses in order, on one connection except with HTTP/2."""
         if protocol in env.HTTP2:
             answers = [self.server.get("/a.txt", ae="gzip", protocol=protocol, headers=headers)
                        for _ in range(count)]
@@ -105,7 +104,7 @@ class Driven:
 
 
 def start_driven(httpd, config="", cpus=(), base=CONFIG, **kw):
-    """`httpd` is the fixture; the server's script exists before the server does."""
+    """Starts a server whose script exists before it does; `httpd` is the fixture."""
     server = httpd(base + config, start=False, files=FILES, allow_log=[SHORT_INTERVAL], **kw)
     stat = ProcStat(server.root / "stat", cpus)
     server.start()

@@ -1,4 +1,4 @@
-"""A real elasticd beside the server, on a machine whose load the test says."""
+"""A real elasticd beside the server, on a machine whose load the test sets."""
 
 import contextlib
 import subprocess
@@ -10,7 +10,7 @@ from .procstat import ProcStat
 
 
 class Machine:
-    """A /proc/stat that goes on, as busy as `busy` says."""
+    """A /proc/stat that advances with the share `busy`."""
 
     def __init__(self, path):
         self.stat = ProcStat(path)
@@ -29,7 +29,7 @@ class Machine:
 
 
 class Elasticd:
-    """Processes that publish in `path`, one after the other."""
+    """Processes that publish in `path`, one after another."""
 
     def __init__(self, folder, path):
         self.path = path

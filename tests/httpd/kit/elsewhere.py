@@ -1,8 +1,8 @@
-"""Clients that are not this machine: httpd has a network of its own, and another namespace is a
-machine beside it, joined by an Ethernet of MTU 1500.
+"""Clients on another machine: httpd has a network namespace of its own, and another namespace
+stands for a machine beside it, joined by an Ethernet of MTU 1500.
 
 The namespaces have no names. They last as long as this thread and the process that holds the other
-one, so that nothing of them is left behind, and two runs never meet.
+one, so that nothing is left behind and two runs never meet.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ from . import client
 SERVER, CLIENT = "198.18.0.1", "198.18.0.2"  # for benchmarks between networks (RFC 2544)
 SERVER_6, CLIENT_6 = "fd00:198:18::1", "fd00:198:18::2"
 DEVICE = "eth0"  # in both namespaces
-CLONE_NEWNET = 0x40000000  # of sched.h; os.unshare() is of Python 3.12
+CLONE_NEWNET = 0x40000000  # from sched.h; Python 3.12 has os.unshare()
 _NET = "/proc/thread-self/ns/net"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @functools.cache
 def possible():
-    """Whether there are namespaces for this user, and links of a given rate in this kernel."""
+    """True if this user may make namespaces, and the kernel has links of a given rate."""
     script = (f"PATH=$PATH:/usr/sbin:/sbin; ip link add name {DEVICE} type veth && "
               f"tc qdisc add dev {DEVICE} root tbf rate 1mbit burst 9kb latency 1s")
     done = subprocess.run(["unshare", "-n", "sh", "-c", script], capture_output=True)
@@ -44,8 +44,7 @@ def _ip(*arguments):
 
 
 class Network:
-    """`elsewhere()` is a context in which this thread, and what it starts, is on the other
-    machine."""
+    """In the context `elsewhere()`, this thread and its processes are on the other machine."""
 
     def __init__(self, here, there):
         self._here, self._there = here, there
@@ -60,12 +59,12 @@ class Network:
 
     @staticmethod
     def shape(rate):
-        """The server's link gets that rate ("1mbit")."""
+        """Sets the rate of the server's link ("1mbit")."""
         subprocess.run(["tc", "qdisc", "replace", "dev", DEVICE, "root", "tbf", "rate", rate,
                         "burst", "1600", "latency", "400ms"], check=True)
 
     def get(self, server, path, ae=None, headers=None, protocol="http/1.1", ipv6=False):
-        """A request of the other machine; the server needs LISTEN in its configuration."""
+        """A request from the other machine; the server needs LISTEN in its configuration."""
         host = f"[{SERVER_6}]" if ipv6 else SERVER
         with self.elsewhere():
             if protocol in ("h2", "h2c"):
@@ -79,12 +78,12 @@ class Network:
                 return connection.request(path, "GET", ae, headers)
 
 
-# The ports of the server, at the addresses that the other machine reaches.
+# The server's ports at the addresses that the other machine reaches.
 LISTEN = f"Listen {SERVER}:{{port}}\nListen [{SERVER_6}]:{{port}}\n"
 
 
 def listen_tls(server):
-    """The same of the port for TLS, to be added to a configuration."""
+    """The same for the TLS port, to be added to a configuration."""
     return "".join(f"Listen {at}:{server.tls_port}\n<VirtualHost {at}:{server.tls_port}>\n"
                    "ServerName localhost\nSSLEngine on\n"
                    f"SSLCertificateFile {server.root}/tls.pem\n</VirtualHost>\n"
@@ -93,7 +92,7 @@ def listen_tls(server):
 
 def _attach(device, *addresses):
     for address in addresses:
-        # Nobody else is on the link, who could have the address already.
+        # The link is private, so no other machine has the address.
         _ip("address", "add", address, "dev", device, *(["nodad"] if ":" in address else []))
     for name in ("lo", device):
         _ip("link", "set", name, "up")
@@ -101,8 +100,8 @@ def _attach(device, *addresses):
 
 @contextlib.contextmanager
 def network():
-    """Moves this thread into a namespace of its own for as long as the block runs; the Network.
-    Root only."""
+    """Moves this thread into a namespace of its own while the block runs; yields the Network. Root
+    only."""
     with contextlib.ExitStack() as stack:
         former = stack.enter_context(open(_NET))
         stack.callback(_enter, former)
@@ -120,7 +119,7 @@ def network():
 
 
 def connect(server, protocol="http/1.1", ipv6=False):
-    """A connection of who is elsewhere at the moment."""
+    """A connection from the other machine."""
     tls = protocol == "tls"
     return client.Connection((SERVER_6 if ipv6 else SERVER, server.tls_port if tls else
                               server.port), tls)

@@ -1,4 +1,4 @@
-"""What the environment says about the run.
+"""The settings of a run, from the environment.
 
 ELASTIC_MODULE       the mod_elastic.so under test; without it the tests are skipped
 ELASTIC_ELASTICD     elasticd under test; that of the module's build (default)
@@ -36,7 +36,7 @@ ALL_PROTOCOLS = ("http/1.1", "http/1.0", "h2c", "tls", "h2")
 HTTP2 = ("h2c", "h2")
 _asked = [p for p in os.environ.get("ELASTIC_PROTOCOLS", "").split(",") if p]
 
-# Libraries that a build may lack, by what the module links with.
+# Libraries that a build may lack, as seen from the module's links.
 _module = Path(MODULE).read_bytes() if MODULE and Path(MODULE).is_file() else b""
 HAS_DCB = b"BrotliEncoderPrepareDictionary" in _module
 HAS_ISAL = b"libisal.so" in _module
@@ -48,12 +48,12 @@ IS_ROOT = os.geteuid() == 0
 
 
 def possible(protocol):
-    """mod_http2 does not run under prefork."""
+    """True unless mod_http2 is needed under prefork."""
     return protocol not in HTTP2 or MPM != "prefork"
 
 
 def protocols(marked):
-    """The protocols of a test whose marker names `marked`; None: it has no marker."""
+    """The protocols of a test with the marker's arguments `marked`; None: it has no marker."""
     wanted = _asked or (["http/1.1"] if marked is None else list(marked or ALL_PROTOCOLS))
     if marked:
         wanted = [p for p in wanted if p in marked]
@@ -61,7 +61,7 @@ def protocols(marked):
 
 
 def child_user():
-    """Whom httpd's children run as when root starts it."""
+    """The user of httpd's children when root starts it."""
     for name in ("www-data", "nobody"):
         try:
             return pwd.getpwnam(name)

@@ -1,4 +1,4 @@
-"""Faults that are put into httpd from outside: a small library, preloaded, whose functions fail."""
+"""Faults injected into httpd: small preloaded libraries whose functions fail."""
 
 import functools
 import re
@@ -37,7 +37,7 @@ _LIBDEFLATE = ("size_t", "libdeflate_gzip_compress",
                "void *c, const void *in, size_t in_size, unsigned char *out, size_t room",
                "c, in, in_size, out, room")
 
-# What all libraries of a process count together, told by Memory in the file FAULT_MEMORY.
+# A counter for all libraries of a process, which Memory controls by the file FAULT_MEMORY.
 _SHARED = """
         static struct { long at, failures, share; } *shared;
         static int is_armed(void) { return shared && (shared->at > 0 || shared->share > 0); }
@@ -64,7 +64,7 @@ _SHARED = """
 
 
 def _instead(function, body):
-    """The function with `body`, in which real() calls the library's."""
+    """Defines the function with `body`, in which real() calls the library's."""
     kind, name, parameters, arguments = function
     return f"""
         {kind} {name}({parameters}) {{
@@ -74,15 +74,14 @@ def _instead(function, body):
 
 
 def _later(function, calls, failure):
-    """The function works that many times in a thread, then fails."""
+    """The function works this many times in each thread, then fails."""
     return _instead(function, f"""
             static _Thread_local int calls;
             return ++calls > {calls} ? ({function[0]}){failure} : real();""")
 
 
 def _slow(function):
-    """The function takes three times as long, in CPU time, while the file is there that ENGINE_SLOW
-    names."""
+    """The function takes three times the CPU time while the file named by ENGINE_SLOW exists."""
     kind = function[0]
     now = """({ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
                (double)t.tv_sec + (double)t.tv_nsec / 1e9; })"""
@@ -95,7 +94,7 @@ def _slow(function):
             return result;""")
 
 
-# The folder that Folder has made for it; opened by root, whoever may look into those above it.
+# The folder made by Folder; opened as root, because other users may not reach it.
 _FOLDER = """
         static int folder = -1;
         __attribute__((constructor)) static void begin(void) {
@@ -104,9 +103,9 @@ _FOLDER = """
         }
 """
 
-# What a library function does instead; each keeps its name and its type.
+# Replacements of library functions; each keeps its name and type.
 _SOURCES = {
-    # there is no memory for an encoder
+    # no memory for an encoder
     "gzip-open": """
         int deflateInit2_(void *z) { (void)z; return -4; }
         void *libdeflate_alloc_compressor(int level) { (void)level; return 0; }""",
@@ -114,7 +113,7 @@ _SOURCES = {
     "gzip-first": """
         int deflate(void *z, int flush) { (void)z; (void)flush; return -2; }
         size_t libdeflate_gzip_compress(void *c) { (void)c; return 0; }""",
-    # the same of the low levels' engine
+    # the same for the low levels' engine
     "isal-first": """
         int isal_deflate(void *z) { (void)z; return -3; }
         int isal_deflate_stateless(void *z) { (void)z; return -3; }""",
@@ -138,13 +137,13 @@ _SOURCES = {
         int BrotliDecoderGetErrorCode(void *s) { (void)s; return -26; }""",
     "unzstd-open": "void *ZSTD_createDCtx_advanced(void) { return 0; }",
     "unzstd-first": "size_t ZSTD_decompressStream(void *d) { (void)d; return (size_t)-64; }",
-    # what libzstd returns for an error is −1 to −120, here: no memory
+    # libzstd's errors are −1 to −120; this one is lack of memory
     "zstd-first": "size_t ZSTD_compressStream2(void *c) { (void)c; return (size_t)-64; }",
     "zstd-later": _later(_ZSTD_STREAM, 20, -64),
     "zstd-slow": _slow(_ZSTD_STREAM),
     "br-slow": _slow(_BR_STREAM),
-    # One allocation of the module or of a compression library fails: the one that Memory.fail()
-    # names, or as many of a hundred as Memory.share() says.
+    # One allocation of the module or of a compression library fails: the one chosen by
+    # Memory.fail(), or the percentage set by Memory.share().
     "memory": _SHARED + """
         void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t);
         void *__libc_realloc(void *, size_t);
@@ -172,8 +171,8 @@ _SOURCES = {
         void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
         { return fails(__builtin_return_address(0)) ? MAP_FAILED
               : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); }""",
-    # One call of APR's buckets gets no memory, of those that the module makes or has httpd make. What
-    # APR asks for by itself, as to read a file or for a few bytes, it never looks at.
+    # One call of APR's buckets that the module makes or causes gets no memory. APR never checks its
+    # own allocations, for example to read a file, so they are left alone.
     "buckets": "#include <execinfo.h>" + _SHARED + """
         static int fails(int callers) {
             void *frames[5];
@@ -202,7 +201,7 @@ _SOURCES = {
             *copy = 0;
             return ENOMEM;
         }""",
-    # One call of a compression library's functions fails, counted together with the allocations.
+    # One call of a compression library's functions fails; they are counted with the allocations.
     "calls": _SHARED + "struct memory { void *acquire, *release, *opaque; };" + "".join(
         _instead(function, f"return is_armed() && is_due() ? ({function[0]}){failure} : real();")
         for function, failure in (
@@ -241,9 +240,9 @@ _SOURCES = {
             }
             return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
         }""",
-    # who takes the store's lock, by the file that is there: is killed with it, once ("die"); has it
-    # for 50 ms ("slow"); or has it from its first time on ("held" is there then) until its process is
-    # told to end by the module's pipe, and 300 ms more ("keep")
+    # the process that takes the store's lock, depending on which file exists: is killed with it,
+    # once ("die"); holds it for 50 ms ("slow"); or holds it from its first time on (then "held"
+    # exists) until the module's pipe tells its process to end, and 300 ms more ("keep")
     "store-lock": "#include <pthread.h>\n#include <signal.h>" + _FOLDER + """
         static volatile int ends;
         static int is_ours(void *caller) {
@@ -273,7 +272,7 @@ _SOURCES = {
             if (count == 1 && is_ours(__builtin_return_address(0))) ends = 1;
             return syscall(SYS_write, fd, bytes, count);
         }""",
-    # each call of an encoder makes a file, "1", "2" and so on, and waits until that is gone
+    # each call of an encoder makes a file, "1", "2" and so on, and waits until it is removed
     "gzip-turns": "#include <sys/stat.h>" + _FOLDER + """
         static void wait_for_turn(void) {
             char name[16];
@@ -287,7 +286,7 @@ _SOURCES = {
             close(fd);
         }""" + "".join(_instead(function, "wait_for_turn(); return real();")
                        for function in (_DEFLATE, _LIBDEFLATE)),
-    # an encoder whose output has another byte than it should
+    # an encoder that outputs a wrong byte
     "gzip-damage": "".join(
         _instead(function, f"""
             unsigned char *to = {start};
@@ -298,8 +297,8 @@ _SOURCES = {
             (_LIBDEFLATE, "out", "if (result > 40)", "result / 2"),
             (_DEFLATE, "*(unsigned char **)((char *)z + 24)",
              "if (*(unsigned char **)((char *)z + 24) - to > 40)", "20"))),
-    # somebody overwrites a file with another of the same length whenever an encoder has been handed a
-    # body: the files that OVERWRITE_FROM and OVERWRITE_TO name, while there is the first
+    # a file is overwritten with another of the same length whenever an encoder gets a body: the
+    # files named by OVERWRITE_FROM and OVERWRITE_TO, while the first exists
     "gzip-overwrite": """
         static void overwrite(void) {
             char bytes[4096];
@@ -312,10 +311,10 @@ _SOURCES = {
             close(to);
         }""" + _instead(_LIBDEFLATE, "overwrite(); return real();")
     + _instead(_DEFLATE, "overwrite(); return real();"),
-    # an encoder that is freed keeps its memory: what a leak's search has to find
+    # a freed encoder keeps its memory, which the search for leaks must find
     "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
-    # the calendar and the monotonic clock are off by as many seconds as the file CLOCK_OFF says in
-    # its first bytes
+    # the calendar and the monotonic clock are off by the seconds in the first bytes of the file
+    # CLOCK_OFF
     "clock": """
         static long *off;
         static long offset(int which) { return off ? ((volatile long *)off)[which] : 0; }
@@ -344,7 +343,7 @@ _SOURCES = {
             void *block = fd < 0 ? MAP_FAILED : mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0);
             if (block != MAP_FAILED) off = block;
         }""",
-    # all files lie on a disk, wherever the tests' folder is: what the kernel says of them is not asked
+    # all files appear to be on a disk, wherever the tests' folder is
     "disk": "#include <sys/vfs.h>" + """
         int fstatfs(int fd, struct statfs *s) {
             memset(s, 0, sizeof(*s));
@@ -384,8 +383,8 @@ _SOURCES = {
             char room[4096];
             return real(moved(path, room, sizeof(room)), mode);
         }""",
-    # clients come from elsewhere, and the kernel says of their connections what the file has that
-    # CONNECTION names: see test_connection_rate.py
+    # clients are remote, and the kernel's answers about their connections come from the file
+    # CONNECTION: see test_connection_rate.py
     "connection": """
         #define accept4 declared_in_another_way
         #include <arpa/inet.h>
@@ -433,13 +432,14 @@ _SOURCES = {
             memcpy(value, &info, *len < sizeof(info) ? *len : sizeof(info));
             return 0;
         }""",
-    # libraries are never unmapped, so that a leak's report can name their functions
+    # libraries are never unmapped, so that reports of leaks can name their functions
     "keep-libraries": "int dlclose(void *handle) { (void)handle; return 0; }",
 }
 
 
 def library(directory, name):
-    """Builds the library of that fault; its path, where httpd's children can load it from."""
+    """Builds the library of that fault at a path that httpd's children can read; returns the
+    path."""
     for folder in (directory, *directory.parents[:2]):
         folder.chmod(folder.stat().st_mode | 0o055)
     source = directory / f"{name}.c"
@@ -452,10 +452,9 @@ def library(directory, name):
 
 
 class Memory:
-    """What the libraries "memory" and "calls" are told: its file, for a server's environ
-    FAULT_MEMORY."""
+    """Controls the libraries "memory" and "calls" by a file, FAULT_MEMORY in a server's environ."""
 
-    _LAYOUT = "lll"  # what fails, how many did, the share of all that do
+    _LAYOUT = "lll"  # the number that fails, how many did, the share that fails
 
     def __init__(self, directory):
         self.path = directory / "memory"
@@ -470,15 +469,15 @@ class Memory:
                              self.path.read_bytes()[:struct.calcsize(self._LAYOUT)])
 
     def fail(self, at):
-        """The one of that number fails, from 1; with 0 none does."""
+        """Makes the call of that number fail, from 1; 0: none."""
         self._write(at, 0)
 
     def share(self, percent):
-        """So many of a hundred fail."""
+        """Makes this percentage of calls fail."""
         self._write(0, percent)
 
     def left(self):
-        """How many are to come until one fails."""
+        """The number of calls until one fails."""
         return self._read()[0]
 
     def failures(self):
@@ -486,8 +485,7 @@ class Memory:
 
 
 class Folder:
-    """The files by which a library is told what to do, and says what it does; a server's arguments
-    are `options`."""
+    """Files that control a library and by which it reports; `options` are arguments of a server."""
 
     def __init__(self, directory, name):
         self._path = directory / "folder"
@@ -508,7 +506,8 @@ class Folder:
 
 
 class Clock:
-    """A server's clocks, for the library "clock", beside others: its arguments are `options`."""
+    """Clocks of a server for the library "clock" and others; `options` are arguments of a
+    server."""
 
     def __init__(self, directory, *others):
         self._path = directory / "clock"
@@ -519,7 +518,7 @@ class Clock:
                         "environ": {"CLOCK_OFF": str(self._path)}}
 
     def skip(self, calendar=0, monotonic=0):
-        """So many seconds pass at once."""
+        """Advances the clocks by this many seconds at once."""
         self._off = [self._off[0] + calendar, self._off[1] + monotonic]
         with open(self._path, "r+b") as file:
             file.write(struct.pack("ll", *self._off))
@@ -527,8 +526,8 @@ class Clock:
 
 @functools.cache
 def reach_apr_util():
-    """Whether functions put in the place of APR-util's are called by APR-util itself. Ubuntu links
-    libraries so that they call their own."""
+    """True if APR-util itself calls functions that replace its own. Ubuntu links libraries so that
+    they call their own."""
     found = subprocess.run(["ldd", env.HTTPD], capture_output=True, text=True, check=True).stdout
     path = re.search(r"libaprutil-1\S* => (\S+)", found).group(1)
     return "apr_bucket_heap_make" in subprocess.run(
@@ -536,6 +535,6 @@ def reach_apr_util():
 
 
 def wrapper(*libraries):
-    """For Server(wrapper=…): preloads the libraries, behind a sanitizer's runtime."""
+    """For Server(wrapper=…): preloads the libraries after a sanitizer's runtime."""
     preload = [env.PRELOAD] if env.PRELOAD else []
     return ["env", "LD_PRELOAD=" + " ".join([*preload, *map(str, libraries)])]

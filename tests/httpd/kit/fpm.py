@@ -1,4 +1,4 @@
-"""php-fpm: a private pool with a socket of its own, for mod_proxy_fcgi to stand in front of.
+"""php-fpm: a private pool with a socket of its own, behind mod_proxy_fcgi.
 
     fpm = Fpm(server.root)                          # before the server is started
     fpm.page("page.php", "<?php echo 'hello';")     # below the server's docs
@@ -37,21 +37,21 @@ _READY = "ready to handle connections"
 
 
 def binary():
-    """php-fpm, which Debian names after its version; None where there is none."""
+    """php-fpm, whose name on Debian has a version; None if it is missing."""
     found = sorted(glob.glob("/usr/sbin/php-fpm*") + glob.glob("/usr/local/sbin/php-fpm*"))
     return found[-1] if found else shutil.which("php-fpm")
 
 
 class Fpm(Backend):
-    """`lines` are added to the pool's configuration; without the option -n it has the modules of the
-    distribution."""
+    """`lines` are added to the pool's configuration; without the option -n, the distribution's
+    modules are loaded."""
 
     def __init__(self, root, lines="", options=("-n",)):
         self.socket = str(root / "run" / "fpm.sock")
         log = ErrorLog(root / "fpm.log")
         user = env.child_user()
         config = root / "fpm.conf"
-        # The master may be root; scripts run as httpd's children do.
+        # The master may be root; scripts run as the user of httpd's children.
         config.write_text(_CONFIG.format(
             root=root, lines=lines, user=f"user = {user.pw_name}" if env.IS_ROOT else ""))
         if not binary():
@@ -62,5 +62,5 @@ class Fpm(Backend):
 
     @property
     def handler(self):
-        """For SetHandler."""
+        """The argument of SetHandler."""
         return f"proxy:unix:{self.socket}|fcgi://localhost"

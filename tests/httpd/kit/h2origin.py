@@ -1,4 +1,4 @@
-"""nghttpd: a server that speaks HTTP/2 without TLS, for mod_proxy_http2 to stand in front of.
+"""nghttpd: a server for HTTP/2 without TLS, behind mod_proxy_http2.
 
     origin = Nghttpd(directory)                       # its files
     f"ProxyPass / {origin.url}/"
@@ -12,7 +12,7 @@ BINARY = "nghttpd"
 
 
 class Nghttpd(Backend):
-    """`options` are the command's."""
+    """`options` are command-line options."""
 
     def __init__(self, directory, *options):
         need(BINARY, "nghttp2-server")

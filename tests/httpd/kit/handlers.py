@@ -183,5 +183,5 @@ AP_DECLARE_MODULE(handlers) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, 
 
 
 def load(directory):
-    """Builds the module; the line that loads it."""
+    """Builds the module; returns the line that loads it."""
     return reader.load(directory, "handlers", _SOURCE)

@@ -1,10 +1,10 @@
-"""A server whose last hour is scripted."""
+"""A server with a scripted last hour."""
 
 from . import faults
 from .driven import Driven, SHORT_INTERVAL
 from .procstat import ProcStat
 
-# Percent of the CPU in each minute after the first: a slow rise, a peak, and a fall.
+# CPU load in percent for each minute after the first: a slow rise, a peak, and a fall.
 LOADS = [*range(20, 50), 60, 70, 80, 90, 95, 97, 99, 99, 97, 95, 90, 85, *range(80, 46, -2)]
 
 CONFIG = """
@@ -15,7 +15,7 @@ ElasticInterval 100ms
 
 
 def start(httpd, directory, config="", **options):
-    """A server in which LOADS have passed, a sample a minute, and the last minute still lasts."""
+    """A server after LOADS, with a sample for each minute; the last minute has not ended."""
     clock = faults.Clock(directory)
     server = httpd(CONFIG + config, start=False, allow_log=[SHORT_INTERVAL], **clock.options,
                    **options)

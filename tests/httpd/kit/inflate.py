@@ -1,4 +1,4 @@
-"""Request bodies that come encoded, and a site of readers for them.
+"""Encoded request bodies, and a site of readers for them.
 
     site = inflate.site(httpd_shared, origin, tmp_path_factory.mktemp("reader"))
     answer = post(site, "/elastic/echo.cgi", encode(BODY, "gzip", "br"), "gzip, br")
@@ -18,11 +18,11 @@ from . import bodies, env, reader
 from .origin import framed
 from .process import Listener
 
-# Those that are decoded, as Accept-Encoding of a 415 has them.
+# The codings that are decoded, as in Accept-Encoding of a 415.
 CODINGS = ("gzip", "br", *["zstd"] * env.HAS_ZSTD)
 KNOWN = ", ".join(CODINGS)
 
-# The ways of asking for the decoder, each in force below a place of that name.
+# The ways to enable the decoder, each below a place of that name.
 WAYS = {"elastic": "ElasticInflate On", "deflate": "SetInputFilter DEFLATE"}
 PLACES = "".join(f"<Location ~ /{name}/>\n{line}\n</Location>\n" for name, line in WAYS.items())
 
@@ -34,7 +34,7 @@ _ENCODERS = {
 
 
 def encode(data, *codings):
-    """The codings in the order in which they are applied."""
+    """Applies the codings in the given order."""
     for coding in codings:
         data = _ENCODERS[coding.removeprefix("x-")](data)
     return data
@@ -46,20 +46,20 @@ def post(server, path, body, coding="gzip", headers=None, method="POST", **kw):
 
 
 def head(path, **fields):
-    """The bytes of a POST's header; names of fields have underscores."""
+    """The bytes of a POST's header; underscores in names stand for hyphens."""
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
     return f"POST {path} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode()
 
 
 def post_chunks(server, path, pieces, coding="gzip"):
-    """Each piece is a chunk."""
+    """Sends each piece as a chunk."""
     with server.connect() as connection:
         connection.send(head(path, Transfer_Encoding="chunked", Content_Encoding=coding)
                         + framed(pieces))
         return connection.read_response()
 
 
-# --- the site: /[limit/]way/reader, whose answer says what the reader got
+# --- the site: /[limit/]way/reader, whose answer is the reader's report
 
 ECHO = """\
 import hashlib, json
@@ -80,13 +80,13 @@ echo json_encode(['size' => strlen($body), 'digest' => md5($body), 'md5' => null
 
 
 def found(body, coding, length, md5=None):
-    """What a reader says of a body and its header."""
+    """A reader's report on a body and its header."""
     return json.dumps({"size": len(body), "digest": hashlib.md5(body).hexdigest(),
                        "coding": coding, "length": length, "md5": md5}).encode()
 
 
 def echo(exchange):
-    """For Origin.route."""
+    """A handler for Origin.route."""
     fields = exchange.headers
     exchange.respond(200, {}, found(exchange.body, fields.get("content-encoding"),
                                      fields.get("content-length"), fields.get("content-md5")))
@@ -105,7 +105,7 @@ def _scgi(sock):
 
 
 def read(answer, status=200):
-    """What the reader says; the answer itself is not encoded."""
+    """The reader's report; the answer itself must not be encoded."""
     assert (answer.status, answer.coding) == (status, None), answer
     return json.loads(answer.body)
 
@@ -119,7 +119,7 @@ def refused(answer, status):
     assert (answer.status, answer.coding) == (status, None), answer
 
 
-# What is in force where the path matches.
+# The directives for paths that match.
 _LINES = {
     **{f"/{name}/": line for name, line in WAYS.items()},
     "/twice/": "SetInputFilter DEFLATE;DEFLATE",
@@ -132,7 +132,7 @@ _LINES = {
 
 def site(make, origin, folder, limits):
     """`limits`: {name: directives}; the module of kit.reader is built in `folder`. The PHP page
-    wants Fpm(site.root)."""
+    needs Fpm(site.root)."""
     scgi = f"//127.0.0.1:{Listener(_scgi).port}"
     config = reader.load(folder) + ("DavLockDB {root}/run/dav\nAction echo-it /echo.cgi virtual\n"
                                     "SetEnvIf Request_URI /sendcl/ proxy-sendcl\n"

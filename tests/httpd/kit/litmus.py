@@ -1,4 +1,4 @@
-"""litmus, which tests servers of WebDAV."""
+"""litmus, a test suite for WebDAV servers."""
 
 import re
 import subprocess
@@ -8,9 +8,9 @@ from .process import need
 
 def passes(server, folder, directory):
     """All of its tests pass, as with mod_dav alone, in a new folder of the server below `folder`;
-    run in a directory for its logs."""
+    runs in a directory for its logs."""
     need("litmus")
-    server.expect_log("XML parser error|XML Parser Error")  # which some of them ask for
+    server.expect_log("XML parser error|XML Parser Error")  # caused by some of its tests
     (server.docs / folder / "litmus").mkdir(mode=0o777)
     (server.docs / folder / "litmus").chmod(0o777)
     run = subprocess.run(["litmus", "-k", f"http://127.0.0.1:{server.port}/{folder}/"],

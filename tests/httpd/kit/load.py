@@ -1,12 +1,12 @@
-"""Clients that ask all the time, and what went wrong."""
+"""Clients that send requests continuously, and their failures."""
 
 import threading
 import time
 
 
 class Load:
-    """Asks for `path` in one coding after the other, each time on a new connection, until stop().
-    A response that is not `body`, whole, in its coding is kept in `failed`."""
+    """Requests `path` in one coding after another, each time on a new connection, until stop().
+    Responses other than `body`, whole and in its coding, are kept in `failed`."""
 
     def __init__(self, server, path, body, codings=("gzip",), clients=3):
         self.count = 0

@@ -1,4 +1,4 @@
-"""The error log's check: whatever a test did not announce fails it."""
+"""The check of the error log: a line that no test announced fails the test."""
 
 import re
 
@@ -11,8 +11,8 @@ _NEVER = re.compile(
 
 
 class ErrorLog:
-    """Reads the file on from where it stood; `allowed` patterns hold for always, `expect` for a
-    test."""
+    """Reads the file on from the last position; `allowed` patterns always hold, `expect` holds for
+    a test."""
 
     def __init__(self, path, allowed=()):
         self.path = path
@@ -30,7 +30,7 @@ class ErrorLog:
             return ""
 
     def lines(self, pattern=""):
-        """Whole lines: one still being written is left for the next call."""
+        """Complete lines; a line still being written is left for the next call."""
         whole, _, _ = self.text().rpartition("\n")
         return [line for line in whole.splitlines() if re.search(pattern, line)]
 

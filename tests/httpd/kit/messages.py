@@ -1,9 +1,9 @@
-"""What the module and elasticd say to people: the texts in their sources, and which of them the
-tests have seen. A plugin of pytest.
+"""The messages of the module and elasticd: the texts in their sources, and those that the tests
+have seen. A plugin of pytest.
 
 A text of three words or more that may get into an error log, to a terminal or to syslog is a
-message. see() is given what the programs under test said. A run of every test fails where a message
-was not seen, unless UNSEEN says why.
+message. see() gets the output of the programs under test. A run of all tests fails if a message was
+not seen, unless UNSEEN gives a reason.
 """
 
 import functools
@@ -17,9 +17,9 @@ import pytest
 from . import env, faults
 
 ROOT = Path(__file__).parents[3]
-FILE = "ELASTIC_MESSAGES"  # the file to which each process of pytest adds what it has seen
+FILE = "ELASTIC_MESSAGES"  # each process of pytest adds the messages that it has seen to this file
 
-# The beginnings of messages that no test can count on, and why.
+# The beginnings of messages that no test can rely on, with the reason.
 UNSEEN = {
     "%s is not built in": "only a build without zstd says it",
     "%s ends at level %d": "only a build without libdeflate says it",
@@ -36,10 +36,10 @@ UNSEEN = {
     "elasticd: it cannot go to the background": "fork fails",
 }
 
-_RUN = r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*'  # literals that the compiler joins
+_RUN = r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*'  # joined by the compiler
 _LOGGED = re.compile(r'\b(?:ap_log_r?error|el_warn|directives_advise|return apr_psprintf|say|elasticd_say|fprintf)'
                      rf'\([^;"]*({_RUN})')
-# The literals of a source but those of assertions, macros and the tables of directives.
+# The literals of a source, except those of assertions, macros and the tables of directives.
 _TEXTS = re.compile(rf"({_RUN})|/\*.*?\*/|'\\?.'|\b(?:_S|s)tatic_assert\(.*?\);"
                     r"|\bconst command_rec .*?\n};|#define (?:[^\n]*\\\n)*[^\n]*", re.S)
 _VALUE = re.compile(r"%[-.\d]*l?l?[a-z]")
@@ -48,14 +48,14 @@ _VALUE = re.compile(r"%[-.\d]*l?l?[a-z]")
 class Message:
     def __init__(self, text, logged):
         self.text = text
-        self.logged = logged  # or a part of such ones
+        self.logged = logged  # or a part of such messages
         self.longest = max(re.split(rf"{_VALUE.pattern}|\n", text), key=len)
         self.pattern = re.compile(".*?".join(
             re.escape(part).replace("\\\n", r"\s*") for part in _VALUE.split(text)))
 
     @property
     def shown(self):
-        """As the manual has it."""
+        """As in the manual."""
         return _VALUE.sub("…", re.sub(r"^elasticd?: ", "", self.text)).strip()
 
     def is_in(self, said):
@@ -76,15 +76,15 @@ def _messages(source):
 
 
 def _table(header, name):
-    """The rows of such a macro: they are in no function."""
+    """The rows of such a macro, which is in no function."""
     text = (ROOT / "include" / "elastic" / header).read_text()
     return re.search(rf"#define {name}\(X\)((?:.*\\\n)+.*)", text)[1].replace("\\\n", "\n")
 
 
 @functools.cache
 def module():
-    """Those of the module. On its pages only lines of the log are messages."""
-    # Behind its faults of patterns, this file has the text of files of its own.
+    """The messages of the module. On its pages, only log lines are messages."""
+    # After its faults of patterns, this file has texts of files.
     core = [(ROOT / "src" / "core" / "dictionary.c").read_text().partition("#define TITLE")[0],
             _table("counters.h", "EL_PRECOMPRESSED_FAULTS"),
             _table("control.h", "EL_POSITION_VERDICTS")]
@@ -103,12 +103,12 @@ def elasticd():
 
 @functools.cache
 def _pending():
-    """What this process has not seen yet."""
+    """The messages that this process has not seen so far."""
     return {message.text: message for message in (*module(), *elasticd())}
 
 
 def see(said):
-    """Notes the messages in what a program said, where a run collects them."""
+    """Notes the messages in a program's output, if the run collects them."""
     if FILE in os.environ:
         for message in [message for message in _pending().values() if message.is_in(said)]:
             del _pending()[message.text]
@@ -122,7 +122,7 @@ _MISSING = pytest.StashKey()
 
 
 def _expected(config):
-    """The messages that this run has to see: those of every test, where none was left out."""
+    """The messages that this run must see: those of all tests, if none was left out."""
     option, here = config.option, config.invocation_params.dir
     if option.keyword or option.markexpr not in ("", "not alone") or option.collectonly \
             or {Path(arg).resolve() for arg in config.args} != {here}:

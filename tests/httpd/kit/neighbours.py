@@ -18,22 +18,22 @@ from . import check, config, env
 
 class Way(NamedTuple):
     name: str
-    records: tuple  # the modules that are loaded from our file
-    lines: str  # bring our filter in
-    tag: str  # what the tag x becomes, for str.format
+    records: tuple  # the records loaded from our shared object
+    lines: str  # directives that add our filter
+    tag: str  # what becomes of the tag x, for str.format
     codings: tuple = ("gzip", "br")
-    last: bool = False  # it stands behind mod_headers, and has the last word on Vary and ETag
-    errors: bool = True  # it sees other statuses than 200: mod_filter takes its filters out there
-    seen: bool = True  # it can be seen in the chain; what FilterDeclare made may be anything
-    typed: bool = True  # it is for some media types; a stock filter that is named, for all
+    last: bool = False  # runs after mod_headers, and has the last word on Vary and ETag
+    errors: bool = True  # handles statuses other than 200: mod_filter skips its filters then
+    seen: bool = True  # visible in the chain; a filter of FilterDeclare is unknown
+    typed: bool = True  # for some media types only; a named stock filter is for all
 
     @property
     def stock(self):
-        """It stands for stock filters, whose defaults hold."""
+        """It replaces stock filters, whose defaults hold."""
         return "elastic" not in self.records
 
     def chain(self, *filters):
-        """Directives that bring `filters` into a place's chain, and ours behind them."""
+        """Directives that add `filters` to a place's chain, and ours after them."""
         others = f"SetOutputFilter {';'.join(filters)}" if filters else ""
         if others and self.lines.startswith("SetOutputFilter "):
             return self.lines.replace("SetOutputFilter ", f"{others};")
@@ -44,23 +44,23 @@ class Way(NamedTuple):
         return config.at(name, self.chain(*filters), *lines)
 
     def path(self, rest):
-        """Where the way is in force on a server of kit.proxied."""
+        """A path on a server of kit.proxied where the way is in force."""
         return f"/{self.name}/{rest}"
 
     def tagged(self, text, coding):
-        """The tag of the body in `coding` whose identity has the tag "text"."""
+        """The tag of the body in `coding`, if the identity's tag is "text"."""
         return self.tag.format(text, coding)
 
     def check(self, answer, coding, body, status):
-        """A response that need not be a 200 is encoded where the filter sees such ones."""
+        """Any response is encoded if the filter handles its status."""
         if self.errors or status == 200:
             check.encoded(answer, coding, body, status)
         else:
             check.whole(answer, None, body, status)
 
     def each(self, server, path, expected=None, status=200, **kw):
-        """The response in each coding, as (coding, response): of `expected`, or of the identity's
-        body."""
+        """Yields (coding, response) for each coding. The body must be `expected`, or else the
+        identity's."""
         if expected is None:
             expected = server.get(path, **kw).body
         for coding in self.codings:
@@ -69,7 +69,7 @@ class Way(NamedTuple):
             yield coding, answer
 
     def encodes(self, *args, **kw):
-        """each(), where nothing more is asked of the responses."""
+        """each(), without further checks of the responses."""
         for _ in self.each(*args, **kw):
             pass
 
@@ -112,5 +112,5 @@ def name_of(value):
 
 EACH_WAY = {"scope": "module", "params": WAYS, "ids": name_of}
 
-# For a test that takes its time: the two that differ most.
+# For slow tests: the two ways that differ most.
 FEW_WAYS = pytest.mark.parametrize("way", of("on", "dropin-by-type"), indirect=True, ids=name_of)

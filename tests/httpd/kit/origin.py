@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server that does what a test scripts, for mod_proxy to stand in front of.
+"""A small HTTP/1.1 server, scripted by tests, for use behind mod_proxy.
 
     origin.route("/x", lambda exchange: exchange.respond(200, {"ETag": '"1"'}, b"..."))
     origin.route("/y", lambda exchange: exchange.chunked(200, {}, [b"a", 3.0, b"b"]))
@@ -29,7 +29,7 @@ class Exchange:
         self._sock.sendall(data)
 
     def reset(self):
-        """The connection ends with RST once the handler is through."""
+        """Ends the connection with RST after the handler."""
         self.close = True
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -39,7 +39,7 @@ class Exchange:
         self.send(("\r\n".join(lines) + "\r\n\r\n").encode())
 
     def respond(self, status, headers, body=b""):
-        """A response with Content-Length; without a body where HTTP has none."""
+        """A response with Content-Length; without a body if HTTP has none for the status."""
         bare = status in (204, 304)
         extra = {} if bare else {"Content-Length": len(body)}
         self.head(status, {"Content-Type": "text/plain", **headers, **extra})
@@ -66,8 +66,8 @@ class Exchange:
 
 
 def raw(fields, body=b"", status="200 OK", version="1.1"):
-    """For Origin.route: header and body in one write. `fields` are pairs or a dict, and all there
-    are: a Content-Length, too, only where they have one."""
+    """A handler that writes header and body at once. `fields` are pairs or a dict, and complete:
+    there is a Content-Length only if they have one."""
     pairs = fields.items() if isinstance(fields, dict) else fields
     lines = "".join(f"{name}: {value}\r\n" for name, value in pairs)
     head = f"HTTP/{version} {status}\r\n{lines}\r\n".encode()
@@ -80,7 +80,7 @@ def framed(pieces):
 
 
 def _chunks(reader):
-    """The body of a request that came in chunks, without trailers."""
+    """The body of a chunked request, without trailers."""
     body = b""
     while size := int(reader.readline().partition(b";")[0] or b"0", 16):
         body += reader.read(size)
@@ -90,8 +90,8 @@ def _chunks(reader):
 
 
 def breaks_off(body, fields=None, framing="chunked", rest=b"", pause=0.0):
-    """For Origin.route: the connection ends behind `body` and `rest`, before the message does;
-    `framing` is "chunked", or the Content-Length that was announced."""
+    """A handler whose connection ends after `body` and `rest`, before the message does; `framing`
+    is "chunked", or the announced Content-Length."""
 
     def answer(exchange):
         exchange.close = True
@@ -106,8 +106,7 @@ def breaks_off(body, fields=None, framing="chunked", rest=b"", pause=0.0):
 
 
 def conditional(body, tag, fields=None, modified="Fri, 14 Jul 2017 02:40:00 GMT"):
-    """For Origin.route: answers conditions and ranges about its one body; `tag` is None where it
-    gives no tags."""
+    """A handler for conditions and ranges of its one body; `tag` None: it has no tags."""
 
     def answer(exchange):
         asked = exchange.headers

@@ -8,9 +8,9 @@ import time
 import zlib
 
 
-ENDED, LOCKED = 1, 2  # flags: its writer has ended; it holds a lock as long as it lives
+ENDED, LOCKED = 1, 2  # flags: its writer has ended; it holds a lock for life
 
-F_OFD_SETLK = 37  # of <fcntl.h>; Python's fcntl has it from 3.9 on, where its libc had it
+F_OFD_SETLK = 37  # from <fcntl.h>; Python's fcntl may have it from 3.9 on
 
 
 class PositionFile:
@@ -19,7 +19,7 @@ class PositionFile:
 
     def write(self, position, top=8, bypass=False, load=0.65, age=0.0, interval=60000, version=1,
               flags=0):
-        """Replaces the file at once: an httpd that reads all the time sees it whole."""
+        """Replaces the file atomically: a reading httpd sees it whole."""
         whole, fraction = divmod(round(position * 65536), 65536)
         data = struct.pack("<8sIIQHHHHIIQI8x", b"elastic\0", version, interval,
                            int((time.monotonic() - age) * 1e6), fraction, whole, top, bypass,
@@ -28,7 +28,7 @@ class PositionFile:
 
     @contextlib.contextmanager
     def locked(self):
-        """Holds the lock of a writer that lives; the file must not be replaced meanwhile."""
+        """Holds the lock of a living writer; the file must not be replaced meanwhile."""
         with open(self.path, "r+b") as file:
             fcntl.fcntl(file, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
             yield
@@ -48,7 +48,7 @@ ElasticPosition {root}/position
 
 
 def start_following(server):
-    """Starts a server that has FOLLOW; a function that moves its position, and waits."""
+    """Starts a server that has FOLLOW; returns a function that moves its position and waits."""
     file = PositionFile(server.root / "position")
     file.write(5)
     server.start()
@@ -62,7 +62,7 @@ def start_following(server):
     return follow
 
 
-# name: what happens to a file that was good
+# {name: the damage to a good file}
 HARMS = {
     "absent": lambda file: file.path.unlink(),
     "empty": lambda file: file.replace(b""),
@@ -71,7 +71,7 @@ HARMS = {
     "a folder": lambda file: (file.path.unlink(), file.path.mkdir()),
     "a fifo": lambda file: (file.path.unlink(), os.mkfifo(file.path)),
     "of an old version": lambda file: file.write(0, version=0),
-    # A machine may have been up for seconds only: ten short intervals.
+    # A machine may have been up for seconds only, so this uses ten short intervals.
     "stale": lambda file: file.write(0, age=6, interval=500),
     "of another boot": lambda file: file.write(0, age=-3600),
     "stopped": lambda file: file.write(0, flags=ENDED),

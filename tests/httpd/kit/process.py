@@ -1,4 +1,4 @@
-"""Waiting, processes beside httpd, and what /proc says about one."""
+"""Waiting, processes beside httpd, and the figures of /proc about a process."""
 
 import collections
 import os
@@ -17,14 +17,15 @@ _held = collections.deque(maxlen=64)
 
 
 def need(program, package=None):
-    """Skips the test where the program is not here; its package has the same name, or this one."""
+    """Skips the test if the program is missing; `package` has it, by default under the same
+    name."""
     if not shutil.which(program):
         pytest.skip(f"{program} is not there (package {package or program})")
 
 
 def free_port(host="127.0.0.1"):
-    """A port that nobody else is given: a socket stays bound to it, which keeps none from listening
-    there that has SO_REUSEADDR set."""
+    """A port that nobody else gets: a socket stays bound to it, which lets sockets with
+    SO_REUSEADDR listen there."""
     sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.bind((host, 0))
@@ -42,7 +43,7 @@ def until(condition, timeout, what):
 
 
 def runs(pid):
-    """Whether there is such a process, and a thread of it that has not ended."""
+    """True if the process exists, and a thread of it has not ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             state = file.read().rpartition(")")[2].split()[0]
@@ -52,15 +53,15 @@ def runs(pid):
 
 
 def accepts(family, address):
-    """Whether somebody listens there."""
+    """True if a socket listens there."""
     with socket.socket(family) as sock:
         sock.settimeout(5)
         return sock.connect_ex(address) == 0
 
 
 class Backend:
-    """A server behind httpd, which runs from its making to stop(); `ready` says when it serves,
-    `log` what is wrong when it does not."""
+    """A server behind httpd that runs until stop(); `ready` tells if it serves, `log` has its
+    faults."""
 
     def __init__(self, command, ready, log=lambda: ""):
         self._process = subprocess.Popen(
@@ -85,7 +86,7 @@ class Backend:
 
 
 class Listener:
-    """Calls serve(sock) in a thread for each connection to `port`, and closes it behind that."""
+    """Calls serve(sock) in a thread for each connection to `port`, and closes it afterwards."""
 
     def __init__(self, serve):
         self._serve = serve
@@ -114,13 +115,13 @@ class Listener:
 
 
 def anonymous_kb(pid):
-    """Private anonymous memory in KB, pages that are still shared with a fork included."""
+    """Private anonymous memory in KB, including pages still shared after a fork."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return int(re.search(r"^Anonymous:\s+(\d+) kB", text, re.M)[1])
 
 
 def settled_kb(pid):
-    """The same when nothing moves any more."""
+    """The same once it no longer changes."""
     last = anonymous_kb(pid)
     while True:
         time.sleep(0.2)
@@ -135,6 +136,6 @@ def descriptors(pid):
 
 
 def mapped_kb(pid):
-    """Address space, in KB: mappings that nobody unmaps show here."""
+    """Address space in KB, which shows mappings that are never unmapped."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(re.search(r"^VmSize:\s+(\d+) kB", status, re.M)[1])

@@ -1,17 +1,16 @@
-"""A /proc/stat that a test scripts, for ElasticProcStat."""
+"""A scripted /proc/stat, for ElasticProcStat."""
 
 import os
 
-# The columns of proc(5), in order; guest and guest_nice are contained in user and nice.
+# The columns of proc(5), in order; user and nice contain guest and guest_nice.
 COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest",
            "guest_nice")
 
 
 class ProcStat:
     """
-    Counters that move only when the test says so. A sampler that looks twice at the same text sees
-    no tick pass, so that each call of `busy` is one sample for the controller, however long it
-    waits.
+    Counters that only move when the test says so. For a sampler that reads the same text twice, no
+    tick has passed, so each call of `busy` is one sample for the controller, however long it waits.
 
     cpus: the numbers of the `cpuN` rows; without any there is only the `cpu` row.
     """
@@ -28,7 +27,7 @@ class ProcStat:
         return "\n".join(rows) + "\nintr 1 2 3\nctxt 4\nbtime 5\n"
 
     def write(self, text=None):
-        """Replaces the file at once: nobody reads half of it."""
+        """Replaces the file atomically."""
         part = self.path.with_suffix(".part")
         part.write_text(self.text() if text is None else text)
         os.chmod(part, 0o644)
@@ -43,6 +42,6 @@ class ProcStat:
         self.write()
 
     def busy(self, percent, cpu=None, ticks=1000):
-        """Lets `ticks` pass of which `percent` were busy."""
+        """Lets `ticks` pass, of which `percent` were busy."""
         used = round(ticks * percent / 100)
         self.add(cpu, user=used, idle=ticks - used)

@@ -1,4 +1,4 @@
-"""A reverse proxy whose responses pass the filter, in several ways that bring it there.
+"""A reverse proxy whose responses pass our filter, added in several ways.
 
     server = proxied.start(httpd_shared, proxied.config(origin.url))
     server.get("/on/x", ae="gzip")                  # the origin's /x, with `Elastic On`
@@ -23,12 +23,12 @@ def _each(ways):
 
 
 EACH = _each(WAYS)
-EACH_OWN = _each([way for way in WAYS if not way.stock])  # where our defaults hold
+EACH_OWN = _each([way for way in WAYS if not way.stock])  # with our own defaults
 EACH_WAY = pytest.mark.parametrize("way", WAYS, ids=name_of)
 
 
 def start(httpd, text, modules=(), **kw):
-    """A server by the fixture `httpd`, with all that the ways and mod_proxy_http need."""
+    """A server from the fixture `httpd`, with all modules of the ways and mod_proxy_http."""
     return httpd(text, modules=["filter", "proxy", "proxy_http", *modules], records=RECORDS, **kw)
 
 
@@ -48,7 +48,7 @@ def config(url, *lines, parameters="", prefix=""):
 
 
 class Gate:
-    """Between two pieces of a body: an origin passes when the test has seen what came before."""
+    """Between two pieces of a body: the origin waits until the test has seen the first."""
 
     def __init__(self):
         self._passes = threading.Semaphore(0)
@@ -57,12 +57,12 @@ class Gate:
         self._passes.release()
 
     def wait(self):
-        """Returns in the end, whatever became of the test."""
+        """Returns after a time limit, whatever happens to the test."""
         self._passes.acquire(timeout=20)
 
 
 def gated(gate, *pieces):
-    """`pieces` for Origin.chunked() and its like, the gate between each two."""
+    """`pieces` for Origin.chunked() and similar functions, with the gate between each two."""
     for index, piece in enumerate(pieces):
         if index:
             gate.wait()

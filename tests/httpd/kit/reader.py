@@ -143,8 +143,8 @@ AP_DECLARE_MODULE(reader) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NU
 
 
 def load(directory, name="reader", text=_SOURCE):
-    """Builds a module of that source, where httpd's children can load it from; the line that loads
-    it."""
+    """Builds a module from that source, where httpd's children can read it; returns the line that
+    loads it."""
     for folder in (directory, *directory.parents[:2]):
         folder.chmod(folder.stat().st_mode | 0o055)
     source = Path(directory) / f"mod_{name}.c"

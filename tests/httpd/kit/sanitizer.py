@@ -1,16 +1,16 @@
-"""Sanitizers in a server that was built without them: their runtime is loaded before its libraries,
-and reports into a folder of the server."""
+"""Sanitizers for a server that was built without them: their runtime is loaded before its
+libraries, and reports into a folder of the server."""
 
 import os
 
 from . import env
 
 _BETWEEN = "=" * 18 + "\n"  # before and after each report of ThreadSanitizer
-_read = {}  # {file of reports: how many bytes of it are known}
+_read = {}  # {file of reports: the number of bytes already read}
 
 
 def make_folder(root):
-    """Where the children write, too."""
+    """A folder in which the children can write, too."""
     folder = root / "sanitizer"
     folder.mkdir()
     folder.chmod(0o755)
@@ -31,13 +31,13 @@ def environ(root):
 
 
 def httpd(root):
-    """httpd's command line where others start it."""
+    """httpd's command line, for use by other programs."""
     return " ".join(["env", *(f"{name}={value}" for name, value in environ(root).items()),
                      env.HTTPD])
 
 
 def _counts(part):
-    """Of a data race, the place has to be static in the module, or from its malloc()."""
+    """A data race counts if its address is static in the module, or from its malloc()."""
     if "WARNING: ThreadSanitizer: data race" in part:
         place = part.partition("Location is")[2].partition("\n\n")[0]
         return "(mod_elastic.so+" in place
@@ -45,15 +45,15 @@ def _counts(part):
 
 
 def of_module(report):
-    """The parts of a report that count. ThreadSanitizer does not see how httpd and APR, which are
-    built without it, pass the memory of a pool from thread to thread."""
+    """The parts of a report that count. ThreadSanitizer does not see how httpd and APR, built
+    without it, pass a pool's memory between threads."""
     if "ThreadSanitizer" not in report:
         return [report] if report else []
     return [part for part in report.split(_BETWEEN) if _counts(part)]
 
 
 def reports(root):
-    """Those since the last call; who writes them may live on."""
+    """The reports since the last call; their processes may still run."""
     found = []
     for file in sorted((root / "sanitizer").iterdir()):
         data = file.read_bytes()

@@ -17,7 +17,7 @@ from .log import ErrorLog
 from .process import accepts, free_port, runs, until
 
 _DEFAULT_MODULES = ("authz_core", "mime", "dir", "alias", "headers", "env", "setenvif")
-# Debian's httpd has these built in; one that is built with its own defaults has not.
+# Debian's httpd has these built in; one with default options has not.
 _BUILT_IN = ("unixd", "log_config", "logio", "watchdog")
 _NOTES = ("elastic-coding", "elastic-engine", "elastic-level", "elastic-in", "elastic-out",
           "elastic-ratio", "elastic-usec", "elastic-reason", "elastic-setup",
@@ -67,22 +67,22 @@ _MPM = {
 }
 
 
-# The machine's OpenSSL is older than mod_ssl's by a patch; no session cache is configured;
-# mpm_event, told to stop, meets a connection that a client leaves at that moment; mod_cgid's daemon is
-# told to stop while it makes its socket. All are fine.
+# Harmless: the machine's OpenSSL is older than mod_ssl's by a patch; there is no session cache;
+# mpm_event stops while a client disconnects; mod_cgid's daemon is stopped while it makes its
+# socket.
 _HARMLESS = ("AH01882", "AH01873", "AH03092", "AH03093", "AH01244")
 
 
 @functools.cache
 def leaves_late():
-    """Whether a child may be told more than once to end: one of mpm_worker before 2.4.62."""
+    """True if a child may need more than one request to end: mpm_worker before 2.4.62."""
     said = subprocess.run([env.HTTPD, "-v"], capture_output=True, text=True, check=True).stdout
     version = re.search(r"Apache/([\d.]+)", said).group(1)
     return env.MPM == "worker" and [int(part) for part in version.split(".")] < [2, 4, 62]
 
 
-# mod_cgid's daemon may not have gone when the next one comes, and then takes away the socket that
-# this one has just made: for tests that reload at once again and run no script.
+# mod_cgid's old daemon may outlive the start of the next one, and then remove its socket: for tests
+# that reload repeatedly and run no script.
 CGID_RELOADED = "AH01238|AH01243|AH01244|AH01246"
 
 
@@ -91,7 +91,7 @@ class StartFailed(Exception):
 
 
 def children(parent):
-    """The process ids of httpd's workers; mod_cgid's daemon, which has one thread, is none."""
+    """The process ids of httpd's workers, without mod_cgid's daemon, which has one thread."""
     found = []
     for pid in map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split()):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
@@ -103,7 +103,7 @@ def children(parent):
 
 @functools.cache
 def _certificate():
-    """A self-signed one and its key, for all servers of this process."""
+    """A self-signed certificate and its key, for all servers of this process."""
     return subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
          "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
@@ -119,17 +119,17 @@ class Server:
     config      text that follows the base configuration; `{root}`, `{docs}` and `{port}` are
                 replaced
     modules     names of further stock modules ("proxy_http"); those of _DEFAULT_MODULES are always
-                there
+                loaded
     files       {path below docs: bytes}; cgi: {path below docs: Python source, see cgi()}
     tls, h2     a TLS port with a self-signed certificate; HTTP/2 (h2c on the plain
                 port, h2 on the TLS one)
     ipv6        listens on [::1] too: get(..., ipv6=True)
-    elastic     False: the module is not loaded, and /elastic-status is not there
-    records     which of the module's records are loaded, in this order, after `modules`: "elastic",
-                "deflate", "brotli"
-    allow_log   patterns of error log lines that are fine for this server at all times
+    elastic     False: the module is not loaded, and there is no /elastic-status
+    records     the module's records to load after `modules`, in this order: "elastic", "deflate",
+                "brotli"
+    allow_log   patterns of error log lines that are always fine for this server
     wrapper     a command put before httpd (valgrind)
-    environ     further environment variables, in whose values `{root}` is replaced, too
+    environ     further environment variables; `{root}` is replaced in their values, too
 
     Use the `httpd` or `httpd_shared` fixture of conftest.py rather than this class: they stop the
     server and check its log.
@@ -156,7 +156,7 @@ class Server:
         self.mpm_config = mpm_config
         self.wrapper = list(wrapper)
         self.environ = dict(environ or {})
-        # Few workers may all have a connection of a client that is gone.
+        # Few workers may all be busy with clients that are gone.
         few = ["AH00161|AH00287|AH00484"] if "MaxRequestWorkers" in (mpm_config or "") else []
         late = ["AH00045"] * leaves_late()
         self.log = ErrorLog(self.root / "error.log", (*_HARMLESS, *few, *late, *allow_log))
@@ -170,7 +170,7 @@ class Server:
         for path, source in (cgi or {}).items():
             self.cgi(path, source)
 
-    # --- its files
+# --- files
 
     @property
     def conf(self):
@@ -195,7 +195,8 @@ class Server:
             lines += [f"LoadModule {name}_module {env.MODULE}" for name in self.records]
             lines.append("<Location /elastic-status>\nSetHandler elastic-status\n</Location>")
             if "elastic" in self.records and not threads:
-                # A process of many has a small share, and streams what others encode whole.
+                # One of many processes has a small share, and would stream bodies that others
+                # encode whole.
                 lines.append("ElasticPoolMemory 256M")
         lines.append(_BASE.format(root=self.root, notes="\\t".join("%%{%s}n" % n for n in _NOTES)))
         if env.IS_ROOT:
@@ -204,9 +205,9 @@ class Server:
         if threads:
             lines.append(f"ScriptSock {self.root}/run/cgi.sock")
         else:
-            # Of a process that mod_cgi has forked, and kills before it runs the script, httpd takes
-            # the end for a child's: each time APR's pthread mutex counts one user less, and at
-            # none it is destroyed, with the server. A lock of a file has no such count.
+            # mod_cgi may kill a forked process before it runs the script. httpd takes that for a
+            # child's end, and each time APR's pthread mutex loses a user; with none left it is
+            # destroyed, and the server with it. A file lock does not count users.
             lines.append(f"Mutex fcntl:{self.root}/run mpm-accept")
         if self.h2:
             lines.append("Protocols h2 h2c http/1.1")
@@ -224,8 +225,8 @@ class Server:
                 f"SSLCertificateFile {self.root}/tls.pem\n</VirtualHost>\n")
 
     def write(self, path, data, mtime=None):
-        """A file below docs, readable by httpd; its path. Its mtime is 100 s ago unless given:
-        httpd makes weak tags of files that changed within the last second."""
+        """Writes a file below docs, readable by httpd; returns its path. By default its mtime is
+        100 s ago, because httpd makes weak tags for files that changed within the last second."""
         file = self.docs / path.lstrip("/")
         for parent in reversed(file.relative_to(self.docs).parents):
             (self.docs / parent).mkdir(exist_ok=True)
@@ -237,9 +238,9 @@ class Server:
         return file
 
     def cgi(self, path, source):
-        """A CGI script below docs. `source` is Python with sys, os, time, and
-        head(*lines) -> writes header lines and the blank one; out(data) -> writes at once. One
-        that names `bodies` has kit.bodies."""
+        """Writes a CGI script below docs. `source` is Python with sys, os, time, and head(*lines),
+        which writes header lines and the blank one, and out(data), which writes at once. If it
+        names `bodies`, it has kit.bodies."""
         if "bodies." in source:
             self._write_bodies()
             source = "sys.path.insert(0, os.environ['KIT'])\nfrom kit import bodies\n" + source
@@ -248,7 +249,7 @@ class Server:
         return file
 
     def _write_bodies(self):
-        """Copies kit.bodies next to docs, where CGI scripts find it."""
+        """Copies kit.bodies next to docs, for CGI scripts."""
         target = self.root / "kit"
         target.mkdir(exist_ok=True)
         os.chmod(target, 0o755)
@@ -256,15 +257,15 @@ class Server:
             (target / name).write_text(text)
             os.chmod(target / name, 0o644)
 
-    # --- its life
+# --- life
 
     def _environ(self):
         own = {name: value.replace("{root}", str(self.root)) for name, value in self.environ.items()}
         return {**os.environ, "LC_ALL": "C", **sanitizer.environ(self.root), **own}
 
     def command(self, *arguments):
-        """Runs httpd with this configuration and further arguments; the finished process, output as
-        text."""
+        """Runs httpd with this configuration and further arguments; returns the finished process
+        with its output as text."""
         done = subprocess.run(
             [env.HTTPD, "-f", str(self.conf), *arguments], env=self._environ(), text=True,
             timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -272,7 +273,7 @@ class Server:
         return done
 
     def configtest(self):
-        """(whether `httpd -t` takes the configuration, what it said)."""
+        """(whether `httpd -t` accepts the configuration, its output)"""
         done = self.command("-t")
         return done.returncode == 0, done.stdout
 
@@ -296,9 +297,10 @@ class Server:
                 and self._runs_scripts())
 
     def _runs_scripts(self):
-        """mod_cgid's daemon makes its socket as root, and then gives it to the children's user."""
+        """True if mod_cgid works: its daemon makes its socket as root, and then gives it to the
+        children's user."""
         user = env.child_user().pw_uid if env.IS_ROOT else os.geteuid()
-        with contextlib.suppress(FileNotFoundError):  # it goes when its daemon does
+        with contextlib.suppress(FileNotFoundError):  # the socket vanishes with its daemon
             return env.MPM == "prefork" or any(
                 path.stat().st_uid == user for path in (self.root / "run").glob("cgi.sock*"))
         return False
@@ -309,8 +311,8 @@ class Server:
         self.wait_for(lambda: len(self.log.lines(_READY)) > before, timeout, "the reload")
 
     def graceful(self, timeout=30):
-        """A graceful restart; returns when the new generation is up, and that of before gone unless
-        it has something to finish."""
+        """A graceful restart; returns when the new generation runs and the old one is gone, unless
+        that still has requests."""
         before = set(self.children())
         self._reload(signal.SIGUSR1, timeout)
         with contextlib.suppress(TimeoutError):
@@ -322,16 +324,16 @@ class Server:
 
     @staticmethod
     def _let_connections_end():
-        """mpm_event now and then crashes, without any module of ours, when it is told to stop while
-        it notices that a client left (in 2.4.71: 13 of 400 stops right behind a request, none of
-        300 after 30 ms)."""
+        """mpm_event sometimes crashes, also without this module, if it is stopped while it notices
+        that a client left (in 2.4.71: 13 of 400 stops right after a request, none of 300 after 30
+        ms)."""
         time.sleep(0.1)
 
     @classmethod
     def terminate(cls, pid):
-        """Tells httpd to stop. A child of mpm_prefork frees everything in SIGTERM's handler, and
-        crashes, without any module of ours, if the signal comes within malloc() or OpenSSL: so
-        there children are told to leave by themselves before, and have a second for it."""
+        """Stops httpd. A child of mpm_prefork frees everything in SIGTERM's handler, and crashes,
+        also without this module, if the signal comes within malloc() or OpenSSL: so its children
+        are told to leave first, and have a second for it."""
         cls._let_connections_end()
         if env.MPM == "prefork":
             os.kill(pid, signal.SIGWINCH)
@@ -369,7 +371,7 @@ class Server:
         """The process ids of the workers."""
         return children(self.process.pid)
 
-    # --- its log
+# --- log
 
     def expect_log(self, pattern):
         """For the rest of the test, error log lines that match `pattern` are fine."""
@@ -377,12 +379,12 @@ class Server:
         self.stderr.expect(pattern)
 
     def wait_log(self, pattern, timeout=10):
-        """Waits until the error log has a line that matches; the lines."""
+        """Waits until the error log has a matching line; returns such lines."""
         self.wait_for(lambda: self.log.lines(pattern), timeout, f"a log line like {pattern!r}")
         return self.log.lines(pattern)
 
     def complaints(self):
-        """What the log holds that no test announced, since the last call."""
+        """The log lines since the last call that no test announced."""
         if not self.root.exists():  # it never ran, and was removed when its test was skipped
             return []
         return self.log.unexpected() + self.stderr.unexpected() + sanitizer.reports(self.root)
@@ -392,14 +394,14 @@ class Server:
     # --- requests
 
     def _url(self, protocol):
-        """Where an HTTP/2 client goes."""
+        """The base URL for an HTTP/2 client."""
         if protocol == "h2":
             return f"https://127.0.0.1:{self.tls_port}"
         return f"http://127.0.0.1:{self.port}"
 
     def connect(self, protocol="http/1.1", timeout=30, ipv6=False, certificate=None):
-        """A connection for raw bytes: http/1.1, http/1.0 or tls; there with a client certificate, a
-        file that has its key, too."""
+        """A connection for raw bytes: http/1.1, http/1.0 or tls; `certificate` is a file with a
+        client certificate and its key."""
         address = ("::1", self.v6_port) if ipv6 else ("127.0.0.1", self.port)
         if protocol == "tls":
             address = ("127.0.0.1", self.tls_port)
@@ -409,7 +411,7 @@ class Server:
     def get(self, path, ae=None, headers=None, method="GET", body=b"", protocol="http/1.1",
             timeout=60, ipv6=False):
         """One request on its own connection. `ae` is Accept-Encoding; None sends none. A response
-        that breaks off comes back with complete=False, and its `body` raises."""
+        that breaks off has complete=False, and its `body` raises."""
         if protocol in env.HTTP2:
             return client.fetch_http2(self._url(protocol) + path, method, "127.0.0.1", ae, headers,
                                       body, timeout)
@@ -427,13 +429,13 @@ class Server:
         return client.stream(self.connect(protocol, timeout), path, ae, headers)
 
     def notes(self, response, timeout=10):
-        """The elastic notes of a response's log line (those that are set), with `status` and `sent`
+        """The elastic notes in a response's log line (those that are set), with `status` and `sent`
         (bytes of body)."""
         found = []
 
         def line():
             with contextlib.suppress(FileNotFoundError):
-                # A line that crosses a page can be seen before its end is written.
+                # A line across a page boundary may be visible before its end is written.
                 for text in reversed((self.root / "access.log").read_text().splitlines(True)):
                     if text.startswith(response.id + "\t") and text.endswith("\n"):
                         found.append(text[:-1])
@@ -444,12 +446,12 @@ class Server:
         return _notes_of(found[0])
 
     def all_notes(self, last):
-        """Those of all responses until now, of which `last` is the last one."""
+        """The notes of all responses so far, of which `last` is the last one."""
         self.notes(last)
         return [_notes_of(line) for line in (self.root / "access.log").read_text().splitlines()]
 
     def reason(self, response):
-        """The note elastic-reason; None where the response was compressed."""
+        """The note elastic-reason; None if the response was compressed."""
         return self.notes(response).get("elastic-reason")
 
     def status(self, path="/elastic-status?auto"):

@@ -1,10 +1,10 @@
-"""Stores that other machines reach, each a process of its own on a loopback port.
+"""Stores on other machines, each a process of its own on a loopback port.
 
-    redis = Redis()                         # stop() ends it; Redis(redis.port) is another there
+    redis = Redis()                         # stop() ends it; Redis(redis.port) starts another there
     redis.ask("DBSIZE")                     # one command, its answer
-    between = Between(redis.port)           # between it and httpd, who asks between.port
+    between = Between(redis.port)           # a proxy between it and httpd, which uses between.port
     between.hold()                          # no answer comes before between.release()
-    between.change = lambda answer: b"..."  # what comes instead
+    between.change = lambda answer: b"..."  # replaces answers
 """
 
 import socket
@@ -12,7 +12,7 @@ import threading
 
 from .process import Backend, Listener, accepts, free_port, need
 
-# What httpd logs of a store that fails: its providers, and the module.
+# httpd's log lines about a failing store: those of its providers, and the module's.
 PROVIDERS = "AH03478|AH03479|AH03480|AH00790|AH00791|AH00792"
 OWN = "elastic: ElasticCacheStore: "
 
@@ -31,7 +31,7 @@ class Redis(Backend):
         self._process.wait()
 
     def ask(self, *words):
-        """A number, bytes, None, or a list of these."""
+        """Returns a number, bytes, None, or a list of these."""
         words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as sock:
             sock.sendall(b"*%d\r\n" % len(words)
@@ -40,11 +40,11 @@ class Redis(Backend):
                 return _answer(reader)
 
     def keys(self):
-        """The names of what it has, but for those of trials."""
+        """The names of its values' pieces, without those of trials."""
         return [key for key in self.ask("KEYS", "*") if not key.endswith(b"ffff")]
 
     def count(self):
-        """How many values it has, all of whose pieces are there: the first comes last."""
+        """The number of complete values: the first piece is stored last."""
         return sum(key.endswith(b"0000") for key in self.keys())
 
 
@@ -68,7 +68,7 @@ class Memcached(Backend):
             lambda: accepts(socket.AF_INET, ("127.0.0.1", self.port)))
 
     def count(self):
-        """How many values it has."""
+        """The number of its values."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as sock:
             sock.sendall(b"stats\r\n")
             with sock.makefile("rb") as reader:
@@ -79,8 +79,8 @@ class Memcached(Backend):
 
 
 class Between(Listener):
-    """Passes on what httpd and the store on `port` say to each other; `asked` counts what httpd
-    said."""
+    """Forwards the traffic between httpd and the store on `port`; `asked` counts httpd's
+    requests."""
 
     def __init__(self, port):
         self.change = None

@@ -1,4 +1,4 @@
-"""A certification authority of the tests' own, and certificates for names."""
+"""A certification authority for the tests, and certificates for names."""
 
 import subprocess
 
@@ -8,7 +8,8 @@ def _openssl(*words):
 
 
 def make(folder, host, *others):
-    """(the authority's certificate, the site's with its key): files in the folder. Of names."""
+    """Makes (the authority's certificate, the site's with its key), files in the folder, for the
+    names."""
     ca, key, site = (folder / name for name in ("ca.pem", "ca.key", "site.pem"))
     curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
     _openssl("req", "-x509", *curve, "-subj", "/CN=tests", "-addext",

@@ -1,4 +1,4 @@
-"""Load by wrk, and what it saw."""
+"""Load by wrk, and its results."""
 
 import re
 import signal
@@ -6,8 +6,8 @@ import subprocess
 
 from .process import need
 
-# A body that is not as long as its header says ends wrk's parser in a read error. This counts what
-# is left: empty bodies, and responses in another coding than was asked for.
+# wrk reports a body of the wrong length as a read error. This counts the rest: empty bodies, and
+# responses in another coding than requested.
 _SCRIPT = """
 local threads = {}
 function setup(thread) table.insert(threads, thread) end
@@ -49,7 +49,7 @@ class Wrk:
         return self._process.poll() is None
 
     def stop(self):
-        """Its result until now."""
+        """Ends it; returns its result so far."""
         self._process.send_signal(signal.SIGINT)
         return self.result()
 
