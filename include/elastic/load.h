@@ -112,7 +112,7 @@ el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t 
 
 /* Describes the choice in `text`, cut to `size` bytes: `cgroup (v2, limit of 0.50 CPUs)`. */
 void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
-                       size_t size);
+                          size_t size);
 
 typedef struct {
     bool has_stat;

@@ -210,7 +210,7 @@ el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t 
 }
 
 void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
-                       size_t size)
+                          size_t size)
 {
     el_load_signals_t signals = el_load_signals(kind, facts);
 

@@ -430,7 +430,8 @@ static el_position_verdict_t machine_decode(int fd, uint64_t now_usec, el_positi
     }
     verdict = el_position_decode(bytes, (size_t)got, now_usec, position);
     /* If the lock cannot be tested, the position's age decides. */
-    if (verdict == EL_POSITION_GOOD && position->locked && machine_lock(fd, F_OFD_GETLK, &found) == 0
+    if (verdict == EL_POSITION_GOOD && position->locked
+        && machine_lock(fd, F_OFD_GETLK, &found) == 0
         && found.l_type == F_UNLCK) {
         verdict = EL_POSITION_STOPPED;
     }

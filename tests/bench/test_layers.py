@@ -16,7 +16,7 @@ def guard(tree):
 
 @pytest.fixture
 def tree(tmp_path):
-    for folder in ("src", "include"):
+    for folder in ("src", "include", "docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     return tmp_path
 
@@ -70,6 +70,9 @@ PLANTED = {
     "more than the budget allows": (
         [("src/core/etag.c", "\n" * 50000)],
         "lines: scripts/lib/budget allows"),
+    "a comment that names a file which is gone": (
+        [("src/core/etag.c", "/* As core/tags.c has it. */\n")],
+        "a comment names core/tags.c, and there is no such file"),
     "a helper of a line that is called once": (
         [("src/core/etag.c", "static int joint(void)\n{\n    return 1;\n}\n"
           "static int caller(int i)\n{\n    return i ? joint() : caller(i - 1);\n}\n")],

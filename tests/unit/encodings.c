@@ -226,7 +226,8 @@ void assert_usable(const el_plan_t *plan, size_t nbytes, size_t encoded_nbytes)
                       plan->engine->name, plan->setup.level, nbytes, segments);
         ck_assert_msg(decoded_of(plan, (segments * 3 + 3) / 4) >= nbytes / 2,
                       "%s %d, %zu bytes: %zu after 3/4 of %zu", plan->engine->name,
-                      plan->setup.level, nbytes, decoded_of(plan, (segments * 3 + 3) / 4), segments);
+                      plan->setup.level, nbytes, decoded_of(plan, (segments * 3 + 3) / 4),
+                      segments);
     }
 }
 

@@ -18,7 +18,8 @@ static bool claims(uint64_t generation, uint64_t now)
 
 TEST(claims, a_claim_is_won_when_due_and_once)
 {
-    uint64_t generation = block_adopt(&block_config), due = atomic_load(&state->next_sample), claim = 0;
+    uint64_t generation = block_adopt(&block_config), due = atomic_load(&state->next_sample);
+    uint64_t claim = 0;
 
     ck_assert_uint_le(due, START + INTERVAL);
     ck_assert(!claims(generation, due - 1));

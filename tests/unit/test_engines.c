@@ -210,8 +210,8 @@ TEST(engines, a_level_of_gzip_is_no_larger_than_zlibs)
         body_fill(BODY_TEXT, body, nbytes);
         ours = encode_whole(&plan, nbytes, bound);
         zlibs = encode_whole(&zlib, nbytes, bound);
-        ck_assert_msg(ours * 100 <= zlibs * percent, "gzip %d, %zu bytes: %zu, zlib %zu", wanted.level,
-                      nbytes, ours, zlibs);
+        ck_assert_msg(ours * 100 <= zlibs * percent, "gzip %d, %zu bytes: %zu, zlib %zu",
+                      wanted.level, nbytes, ours, zlibs);
     }
 }
 

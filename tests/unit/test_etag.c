@@ -171,7 +171,8 @@ static const struct {
     {"'x,y-gzip'", "gzip", "", .strong = false}, {"'-br'", "br", "", .strong = false},
     {"'home-br', W/'x-br'", "br", ", W/'x'", .strong = false},
     {"'home-br'", "gzip", "", .strong = false}, {"*", "gzip", "", .strong = false},
-    {"x-gzip, 'x-gzip", "gzip", "", .strong = false}, {"'x-gzip-gzip'", "gzip", "", .strong = false},
+    {"x-gzip, 'x-gzip", "gzip", "", .strong = false},
+    {"'x-gzip-gzip'", "gzip", "", .strong = false},
     /* strong comparison, for If-Match */
     {"'x-gzip'", "gzip", ", 'x'", .strong = true}, {"W/'x-gzip'", "gzip", "", .strong = true},
     {"W/'x-gzip', 'y-br'", "gzip, br", ", 'y'", .strong = true},

@@ -22,7 +22,7 @@ el_range_t el_policy_ranges[EL_CODINGS];
 /* In the configuration's pool; NULL: none yet. */
 static apr_array_header_t *config_warnings;
 
-static apr_status_t settings_config_forget_warnings(void *unused)
+static apr_status_t settings_forget_warnings(void *unused)
 {
     (void)unused;
     config_warnings = NULL;
@@ -47,7 +47,7 @@ void el_warn(const server_rec *server, apr_status_t error, const char *format, .
     ap_log_error(APLOG_MARK, APLOG_WARNING, error, server, "elastic: %s", text);
     if (!config_warnings) {
         config_warnings = apr_array_make(pconf, WARNINGS_MOST, sizeof(const char *));
-        apr_pool_cleanup_register(pconf, NULL, settings_config_forget_warnings,
+        apr_pool_cleanup_register(pconf, NULL, settings_forget_warnings,
                                   apr_pool_cleanup_null);
     }
     if (config_warnings->nelts < WARNINGS_MOST) {
@@ -75,7 +75,7 @@ void *el_server_create(apr_pool_t *pool, server_rec *server)
 }
 
 /* Joins two lists, the outer one first; either may be NULL. */
-static apr_array_header_t *settings_config_joined(apr_pool_t *pool, apr_array_header_t *outer,
+static apr_array_header_t *settings_joined(apr_pool_t *pool, apr_array_header_t *outer,
                                                   apr_array_header_t *inner)
 {
     return outer && inner ? apr_array_append(pool, outer, inner) : inner ? inner : outer;
@@ -102,7 +102,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
         from->precompressed_root ? from->precompressed_root : to->precompressed_root;
     to->dictionary = from->dictionary ? from->dictionary : to->dictionary;
     to->dictionary_link = from->dictionary_link ? from->dictionary_link : to->dictionary_link;
-    to->dictionary_files = settings_config_joined(pool, to->dictionary_files,
+    to->dictionary_files = settings_joined(pool, to->dictionary_files,
                                                   from->dictionary_files);
     if (from->types_replace || !to->types) {
         to->types_replace = to->types_replace || from->types_replace;
@@ -136,12 +136,12 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
 
     el_values_merge(&to->values, &from->values);
     /* Other fields are global: their directives are refused within <VirtualHost>. */
-    to->dictionary_rules = settings_config_joined(pool, to->dictionary_rules,
+    to->dictionary_rules = settings_joined(pool, to->dictionary_rules,
                                                   from->dictionary_rules);
     if (from->dictionary_files_off) {
         el_server_dictionary_files_off(to, pool);
     }
-    to->dictionary_files = settings_config_joined(pool, to->dictionary_files,
+    to->dictionary_files = settings_joined(pool, to->dictionary_files,
                                                   from->dictionary_files);
     return to;
 }
@@ -189,9 +189,12 @@ el_range_t el_range_built_in(el_coding_t coding, el_range_t wanted)
 
 /* --- policy */
 
-/* mod_deflate skips bodies of up to 68 bytes in a single brigade; mod_brotli skips none. */
-static const int64_t config_min_sizes[EL_RECORDS] = {
-    [EL_RECORD_ELASTIC] = EL_MIN_SIZE_AUTO, [EL_RECORD_DEFLATE] = 69, [EL_RECORD_BROTLI] = 0,
+/*
+ * In place of ElasticMinSize's own default, for the drop-in filters: mod_deflate skips bodies of up
+ * to 68 bytes in a single brigade; mod_brotli skips none.
+ */
+static const int64_t settings_stock_min[EL_RECORDS] = {
+    [EL_RECORD_DEFLATE] = 69, [EL_RECORD_BROTLI] = 0,
 };
 
 size_t el_policy_codings(const el_dir_t *dir, el_record_t record, const el_coding_t **order)
@@ -211,7 +214,7 @@ size_t el_policy_codings(const el_dir_t *dir, el_record_t record, const el_codin
 }
 
 /* The stock module's level is the ceiling; the levels below it may be used. */
-static el_range_t settings_config_range(const el_dir_t *dir, const el_stock_t *stock,
+static el_range_t settings_range(const el_dir_t *dir, const el_stock_t *stock,
                                         el_record_t record, el_coding_t coding)
 {
     const el_coding_info_t *info = el_coding_info(coding);
@@ -231,15 +234,15 @@ el_policy_t el_policy_of(const request_rec *r, el_record_t record)
     const el_dir_t *dir = el_dir_of(r);
     const int64_t *value = dir->values.value;
     bool is_stock = record != EL_RECORD_ELASTIC;
-    bool min_is_set = el_value_is_set(&dir->values, EL_DIR_MIN_SIZE);
+    bool stock_min = is_stock && !el_value_is_set(&dir->values, EL_DIR_MIN_SIZE);
     uint64_t whole = (uint64_t)value[EL_DIR_WHOLE_BODY];
     el_policy_t policy = {
         .record = record,
         .dir = dir,
         .stock = el_stock_of(r->server, record),
         .is_stock = is_stock,
-        .min_size = min_is_set ? value[EL_DIR_MIN_SIZE] : config_min_sizes[record],
-        .min_of_one_brigade = is_stock && !min_is_set,
+        .min_size = stock_min ? settings_stock_min[record] : value[EL_DIR_MIN_SIZE],
+        .min_of_one_brigade = stock_min,
         .whole_most = whole < el_pool_whole() ? whole : el_pool_whole(),
     };
 
@@ -254,7 +257,7 @@ void el_policy_read_encoding(el_policy_t *policy)
 
     for (size_t i = 0; i < policy->order_count; i++) {
         policy->range[policy->order[i]] =
-            settings_config_range(policy->dir, policy->stock, policy->record, policy->order[i]);
+            settings_range(policy->dir, policy->stock, policy->record, policy->order[i]);
     }
     policy->max_time = values->value[EL_DIR_MAX_TIME];
     policy->etag = (el_etag_mode_t)(stock_etag ? policy->stock->values.value[EL_STOCK_ETAG]
@@ -274,7 +277,7 @@ void el_policy_configure(const server_rec *main_server)
 
         if (el_records_loaded[i]) {
             el_policy_ranges[coding] =
-                settings_config_range(&el_dir_defaults, el_stock_of(main_server, (el_record_t)i),
+                settings_range(&el_dir_defaults, el_stock_of(main_server, (el_record_t)i),
                                       (el_record_t)i, coding);
         }
     }

@@ -110,14 +110,14 @@ typedef struct {
     el_structured_writer_t writer;
 } list_t;
 
-static void explain_count(list_t *list, const char *name, uint64_t value)
+static void edge_explain_count(list_t *list, const char *name, uint64_t value)
 {
     el_structured_param_bare(&list->writer, name,
                              apr_psprintf(list->pool, "%" APR_UINT64_T_FMT, value));
 }
 
 /* Adds a number from a note of the log, without the mark of an approximate one. */
-static void explain_note(list_t *list, const char *name, const char *note)
+static void edge_explain_note(list_t *list, const char *name, const char *note)
 {
     if (note) {
         el_structured_param_bare(&list->writer, name, *note == '~' ? note + 1 : note);
@@ -125,7 +125,7 @@ static void explain_note(list_t *list, const char *name, const char *note)
 }
 
 /* Adds the reason. Nothing was decided if mod_cache answered or the response ended early. */
-static void explain_outcome(list_t *list, const request_rec *r, const el_response_t *response)
+static void edge_explain_outcome(list_t *list, const request_rec *r, const el_response_t *response)
 {
     const char *reason = apr_table_get(r->notes, "elastic-reason");
     const char *engine = apr_table_get(r->notes, "elastic-engine");
@@ -142,7 +142,7 @@ static void explain_outcome(list_t *list, const request_rec *r, const el_respons
 }
 
 /* Adds the coding, the setup and the sizes. A stream's notes are missing until its end. */
-static void explain_encoding(list_t *list, const request_rec *r, const el_response_t *response)
+static void edge_explain_encoding(list_t *list, const request_rec *r, const el_response_t *response)
 {
     const char *coding = apr_table_get(r->notes, "elastic-coding");
     const char *kept = apr_table_get(r->notes, "elastic-setup");
@@ -165,21 +165,21 @@ static void explain_encoding(list_t *list, const request_rec *r, const el_respon
                          response->encoder.level));
     }
     if (is_of_body && moment->size_known) {
-        explain_count(list, "size", moment->size);
+        edge_explain_count(list, "size", moment->size);
     }
     if (is_of_body && moment->min_size > 0) {
-        explain_count(list, "min-size", moment->min_size);
+        edge_explain_count(list, "min-size", moment->min_size);
     }
-    explain_note(list, "in", apr_table_get(r->notes, "elastic-in"));
-    explain_note(list, "out", apr_table_get(r->notes, "elastic-out"));
-    explain_note(list, "usec", apr_table_get(r->notes, "elastic-usec"));
+    edge_explain_note(list, "in", apr_table_get(r->notes, "elastic-in"));
+    edge_explain_note(list, "out", apr_table_get(r->notes, "elastic-out"));
+    edge_explain_note(list, "usec", apr_table_get(r->notes, "elastic-usec"));
     if (response->expected_usec > 0) {
-        explain_count(list, "expected-usec", (uint64_t)(response->expected_usec + 0.5));
+        edge_explain_count(list, "expected-usec", (uint64_t)(response->expected_usec + 0.5));
     }
 }
 
 /* Adds the controller's state at the decision, or the present one if there was none. */
-static void explain_controller(list_t *list, const el_response_t *response)
+static void edge_explain_controller(list_t *list, const el_response_t *response)
 {
     el_control_state_t control = response->control_read ? response->control
                                                         : el_state_control(&el_shared.block->state);
@@ -238,15 +238,15 @@ static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
     list_t list = {r->pool, el_structured_begin(text, room)};
 
     response = response ? response : &nothing;
-    explain_outcome(&list, r, response);
+    edge_explain_outcome(&list, r, response);
     if (*type) {
         el_structured_param_string(&list.writer, "type", type);
     }
     if (filters) {
         el_structured_param_string(&list.writer, "filter", filters);
     }
-    explain_encoding(&list, r, response);
-    explain_controller(&list, response);
+    edge_explain_encoding(&list, r, response);
+    edge_explain_controller(&list, response);
     apr_table_setn(r->headers_out, "Elastic-Explain", text);
     apr_table_mergen(r->headers_out, "Cache-Control", "no-store");
     ap_remove_output_filter(f);
