@@ -272,18 +272,19 @@ static inline void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned
 uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count);
 
 /*
- * The load and the position of the last hour by minutes, and the counts before today, for the
- * status page. The process that samples adds; two that meet lose a part of a minute.
+ * The load, the position and the bytes saved in the last hour by minutes, and the counts before
+ * today, for the status page. The process that samples adds; two that meet lose a part of a minute.
  */
 
 #define EL_HISTORY_MINUTES 60
 
-/* The sums of a minute's samples, in millionths. */
+/* The sums of a minute's samples, in millionths, and the bytes saved in it. */
 typedef struct {
     _Atomic uint64_t minute; /* which one, of any clock; 0: none */
     _Atomic uint64_t samples;
     _Atomic uint64_t load;
     _Atomic uint64_t position;
+    _Atomic uint64_t saved; /* below zero if bodies grew: an int64_t */
 } el_history_minute_t;
 
 /* Sums from a start on: time, bytes before and after encoding, CPU time; times in µs. */
@@ -291,20 +292,22 @@ enum { EL_PAST_TIME, EL_PAST_IN, EL_PAST_OUT, EL_PAST_CPU, EL_PAST_COUNTS };
 
 typedef struct {
     el_history_minute_t minute[EL_HISTORY_MINUTES];
+    _Atomic uint64_t saved;                  /* bytes, at the last sample */
     _Atomic uint64_t day;                    /* the last one that began; 0: none */
     _Atomic uint64_t before[EL_PAST_COUNTS]; /* from the start until then */
 } el_history_t;
 
-/* A sample: shares of 0 … 1. */
+/* A sample, or a minute: shares of 0 … 1, and bytes. */
 typedef struct {
     double load;
     double position;
+    double saved; /* of a sample: since the start; of a minute: in it */
 } el_history_point_t;
 
-/* Adds a sample in `minute`, above 0. */
+/* Adds a sample in `minute`, above 0. Bytes saved since the sample before count for this minute. */
 void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point);
 
-/* The means of `minute`. False if there was no sample in it, or it is too long ago. */
+/* The means of `minute`, and the bytes. False if there was no sample in it, or it is too long ago. */
 bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point);
 
 /*

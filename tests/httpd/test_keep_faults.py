@@ -149,7 +149,7 @@ def test_the_store_goes_on_once_after_a_child_that_ended_in_the_middle_of_it(htt
         die()
         assert not any(is_used(server) for _ in range(3))
         assert cache(server)["broken"] == 1
-        assert "The store of encodings is off" in server.get("/elastic-status").body.decode()
+        assert "The cache is off" in server.get("/elastic-status").body.decode()
         reload(server)
     assert is_used(server) and cache(server)["faults"] == 4
     for what in ("goes on without what it had", "is off until the next reload"):
