@@ -47,13 +47,13 @@ def test_a_damaged_entry_is_not_used(httpd, change):
     server = httpd(KEEP + PINNED, modules=SHMCB)
     path, body = page(server)
     twice(server, path)
-    server.expect_log("elastic: ElasticCacheStore: an entry is damaged")
+    server.expect_log("elastic: ElasticCacheStore: a compressed copy is damaged")
     for count in (1, 2):
         reload(server)  # children that have no copy of it
         assert damage(server, change) >= 1
         assert [kept(server, path, body) for _ in range(2)] == [False, True]
         assert cache(server)["faults"] == count
-    assert len(server.log.lines("an entry is damaged")) == 1
+    assert len(server.log.lines("a compressed copy is damaged")) == 1
 
 
 def test_who_overwrites_a_page_while_it_is_encoded_changes_no_other(httpd, tmp_path):

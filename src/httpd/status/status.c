@@ -501,11 +501,11 @@ static void status_write_made(request_rec *r)
 {
     static const el_family_t families[EL_TALLY_COUNTS] = {
         [EL_TALLY_RESPONSES] = {"elastic_coding_responses", EL_METRIC_COUNTER,
-                                "Compressed responses, by coding and what compressed them"},
+                                "Compressed responses, by coding and engine"},
         [EL_TALLY_IN] = {"elastic_coding_input_bytes", EL_METRIC_COUNTER,
-                         "Bodies of compressed responses, before, by coding and what compressed them"},
+                         "Bodies of compressed responses, before, by coding and engine"},
         [EL_TALLY_OUT] = {"elastic_coding_output_bytes", EL_METRIC_COUNTER,
-                          "Bodies of compressed responses, after, by coding and what compressed them"},
+                          "Bodies of compressed responses, after, by coding and engine"},
     };
 
     for (int which = 0; which < EL_TALLY_COUNTS; which++) {
