@@ -44,8 +44,8 @@ def test_help_takes_no_build_and_no_package(clone, tmp_path, name):
     environment |= {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1",
                     "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     before = set(clone.rglob("*"))
-    done = subprocess.run([clone / "scripts" / name.split()[0], *name.split()[1:], "--help"], env=environment, cwd=tmp_path,
-                          capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(f"{clone}/scripts/{name} --help", shell=True, env=environment,
+                          cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0 and done.stdout.startswith("usage: "), done
     assert not done.stderr and not calls.exists(), done
     assert set(clone.rglob("*")) == before
