@@ -265,18 +265,19 @@ static inline void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned
 uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count);
 
 /*
- * Load and position of the last hour by minute, and the totals before today, for the status page.
- * The sampling process writes; if two overlap, a part of a minute is lost.
+ * Load, position and bytes saved of the last hour by minute, and the totals before today, for the
+ * status page. The sampling process writes; if two overlap, a part of a minute is lost.
  */
 
 #define EL_HISTORY_MINUTES 60
 
-/* Sums of one minute's samples, in millionths. */
+/* Sums of one minute's samples, in millionths, and the bytes saved in it. */
 typedef struct {
     _Atomic uint64_t minute; /* number of the minute, by any clock; 0: none */
     _Atomic uint64_t samples;
     _Atomic uint64_t load;
     _Atomic uint64_t position;
+    _Atomic uint64_t saved; /* below zero if bodies grew: an int64_t */
 } el_history_minute_t;
 
 /* Totals since the start: time, bytes before and after encoding, CPU time. Times are in µs. */
@@ -284,20 +285,22 @@ enum { EL_PAST_TIME, EL_PAST_IN, EL_PAST_OUT, EL_PAST_CPU, EL_PAST_COUNTS };
 
 typedef struct {
     el_history_minute_t minute[EL_HISTORY_MINUTES];
+    _Atomic uint64_t saved;                  /* bytes, at the last sample */
     _Atomic uint64_t day;                    /* the current day; 0: none yet */
     _Atomic uint64_t before[EL_PAST_COUNTS]; /* totals before `day` */
 } el_history_t;
 
-/* A sample; both are shares of 0 … 1. */
+/* A sample, or a minute: shares of 0 … 1, and bytes. */
 typedef struct {
     double load;
     double position;
+    double saved; /* of a sample: since the start; of a minute: in it */
 } el_history_point_t;
 
-/* Adds a sample to `minute`, above 0. */
+/* Adds a sample to `minute`, above 0. Bytes saved since the last sample count for this minute. */
 void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point);
 
-/* The means of `minute`. False if it has no sample, or is too long ago. */
+/* The means of `minute`, and its bytes. False if it has no sample, or is too long ago. */
 bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point);
 
 /*

@@ -25,13 +25,13 @@
     X(SMALL, "small", "header and body fit into one TCP segment, or below ElasticMinSize")         \
     X(ENCODED, "encoded", "the body is encoded already, by its header or its first bytes")         \
     X(NOT_ACCEPTABLE, "not-acceptable", "the client takes no coding that is enabled")              \
-    X(ENV, "env", "no-gzip, no-brotli, no-elastic or gzip-only-text/html is set")                  \
+    X(ENV, "env", "the environment has no-gzip, no-brotli, no-elastic or gzip-only-text/html")     \
     X(NO_TRANSFORM, "no-transform", "the response has Cache-Control: no-transform")                \
     X(RANGE, "range", "the request has Range, or the response Content-Range")                      \
     X(STATUS, "status", "a response with this status has no body to compress")                     \
     X(HEAD, "head", "a HEAD request: the header says what GET would carry")                       \
-    X(BYPASS, "bypass", "ElasticBypass: the CPU is too busy even for the floor")                   \
-    X(NOT_SMALLER, "not-smaller", "the encoded body was no smaller, or a trial of it hardly was") \
+    X(BYPASS, "bypass", "ElasticBypass: the CPU is too busy even for the lowest levels")           \
+    X(NOT_SMALLER, "not-smaller", "it saves no bytes, or the beginning of a stream hardly any")    \
     X(MEMORY, "memory", "ElasticMaxMemory: bodies on their way hold all that they may")            \
     X(TLS_COMPRESSION, "tls-compression", "TLS compresses the connection already")                 \
     X(ERROR, "error", "the encoder failed; the error log says more")

@@ -1,12 +1,8 @@
 """Sends each row's request to both sides, and compares the differences with the expected ones."""
 
-import argparse
 import concurrent.futures
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-
-from kit import env
 
 from . import facts
 from .rows import ROWS
@@ -75,13 +71,8 @@ def table(results):
     return "\n".join(lines)
 
 
-def main(arguments, description, rows=ROWS):
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("page", nargs="?", type=Path, help="a page whose table is written anew: "
-                        "docs/results/stock-and-ours.md")
-    page = parser.parse_args(arguments).page
-    if not env.MODULE:
-        parser.error("ELASTIC_MODULE has to name mod_elastic.so")
+def main(page, rows=ROWS):
+    """Prints the table, or writes it into `page`; returns the exit status."""
     results, troubles = compare(rows)
     if page:
         head = page.read_text(encoding="utf-8").partition(_MARK)[0]

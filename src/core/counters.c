@@ -212,16 +212,19 @@ static void counters_set(_Atomic uint64_t *word, uint64_t value)
 void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point)
 {
     el_history_minute_t *slot = &history->minute[minute % EL_HISTORY_MINUTES];
+    uint64_t saved = (uint64_t)(int64_t)point.saved;
 
     if (counters_get(&slot->minute) != minute) {
         counters_set(&slot->minute, 0);
         counters_set(&slot->samples, 0);
         counters_set(&slot->load, 0);
         counters_set(&slot->position, 0);
+        counters_set(&slot->saved, 0);
         counters_set(&slot->minute, minute);
     }
     el_count_add(&slot->load, (uint64_t)(fmax(0, point.load) * WHOLE + 0.5));
     el_count_add(&slot->position, (uint64_t)(fmax(0, point.position) * WHOLE + 0.5));
+    el_count_add(&slot->saved, saved - atomic_exchange(&history->saved, saved));
     el_count_add(&slot->samples, 1);
 }
 
@@ -235,6 +238,7 @@ bool el_history_get(const el_history_t *history, uint64_t minute, el_history_poi
     }
     point->load = (double)counters_get(&slot->load) / WHOLE / (double)samples;
     point->position = (double)counters_get(&slot->position) / WHOLE / (double)samples;
+    point->saved = (double)(int64_t)counters_get(&slot->saved);
     return true;
 }
 

@@ -199,18 +199,18 @@ static const row_t rows[] = {
      AT(foreground), NULL},
     {'i', "interval", "TIME", "between samples, 100ms to 60s (500ms)", elasticd_read_interval,
      AT(interval_usec), "a time of 100ms to 60s"},
-    {'l', "low", "PERCENT", "effort goes up below this CPU load (50)", elasticd_read_percent,
+    {'l', "low", "PERCENT", "levels go up below this CPU load (50)", elasticd_read_percent,
      AT(control.low), PERCENTAGE},
-    {'H', "high", "PERCENT", "effort goes down above this CPU load (80)", elasticd_read_percent,
+    {'H', "high", "PERCENT", "levels go down above this CPU load (80)", elasticd_read_percent,
      AT(control.high), PERCENTAGE},
-    {'b', "bypass", "PERCENT", "above it, and at the floor, nothing is to be compressed (off)",
+    {'b', "bypass", "PERCENT", "above it, at the lowest levels, nothing is to be compressed (off)",
      elasticd_read_percent, AT(control.bypass), PERCENTAGE},
     {'c', "control", "MODE", "step or mix (mix)", elasticd_read_mode, AT(control.mode),
      "step or mix"},
-    {'t', "top", "N", "setups above the floor, 1 to 1000 (8)", elasticd_read_whole, AT(control.top),
-     "a number of 1 to 1000"},
-    {'s', "start", "N", "position to begin with, 0 to top (five eighths of top)",
-     elasticd_read_start, AT(start), "a position of 0 to --top"},
+    {'t', "top", "N", "steps from the lowest levels to the highest, 1 to 1000 (8)",
+     elasticd_read_whole, AT(control.top), "a number of 1 to 1000"},
+    {'s', "start", "N", "step to begin with, 0 to top (five eighths of top)",
+     elasticd_read_start, AT(start), "a number of 0 to --top"},
     {'L', "load", "SIGNAL", "auto, stat or cgroup (auto)", elasticd_read_load, AT(load),
      "auto, stat or cgroup"},
     {0, "proc-stat", "PATH", "read in place of /proc/stat; implies --load stat",
@@ -255,8 +255,8 @@ static void elasticd_print_help(void)
 {
     puts("usage: elasticd [option...]\n"
          "\n"
-         "Watches the CPU load of this machine and publishes how much effort compression may\n"
-         "take, in a small file that web servers and other programs read.\n");
+         "Watches the CPU load of this machine and publishes how low or high compression levels\n"
+         "may be, in a small file that web servers and other programs read.\n");
     for (size_t i = 0; i < ROWS; i++) {
         char letter[] = {'-', rows[i].letter, ',', '\0'};
         const char *argument = rows[i].argument != NULL ? rows[i].argument : "";

@@ -129,12 +129,33 @@ def test_scripts_are_installed_with_what_they_need(installed):
 def test_pages_of_the_manual_are_man_pages(installed, name, page):
     text = installed.found(name).read_text()
     assert installed.found(name).parent.name == f"man{name[-1]}"
+    assert re.findall(r"(?m)^\.SH\s+(.+)$", text)[:3] == ["NAME", "SYNOPSIS", "DESCRIPTION"]
     summary = re.search(r"(?m)^\.SH\s+NAME\s+\.LP\n(.+)$", text)[1].replace("\\-", "-")
     assert summary.startswith(f"{name[:-2]} - ")
     for title in re.findall(r"(?m)^## (\w+)$", (ROOT / "docs" / "manual" / page).read_text()):
         assert re.search(rf"(?m)^\.SH\s+{title}$", text), title
     for link in re.findall(r"(/[\w/.-]+/docs/manual/[\w-]+\.md)", text):
         assert (installed.root / link.lstrip("/")).is_file(), link
+
+
+def test_man_pages_show_the_usage_and_no_address_within_a_sentence(installed):
+    pages = [path for path in installed.root.rglob("man/man*/*") if path.is_file()]
+    assert len(pages) >= 5
+    for path in pages:
+        name, text = path.stem, path.read_text()
+        synopsis = re.search(r"(?s)\.SH\s+SYNOPSIS\n(.*?)\.SH", text)[1].replace("\\-", "-")
+        prose, _, links = text.partition("SEE ALSO\n")
+        assert ".md" not in prose and "<\\f" not in prose and "](" not in prose, name
+        for page in re.findall(r"(?m)^([\w.-]+)\((\d)\)$", links.replace("\\-", "-")):
+            assert installed.found(".".join(page))
+        if name != "elastic.conf":
+            lines = re.findall(rf"(?m)^{name} .*$", synopsis)
+            said = subprocess.run([installed.found(name), "--help"], capture_output=True, text=True,
+                                  timeout=LIMIT, check=True).stdout
+            # Options, and the commands of a command.
+            for word in re.findall(r"--[a-z-]+|(?<=[ |])[a-z]+(?=[ |])", "\n".join(lines)):
+                assert re.search(rf"(?m)(?<![\w-]){word}(?![\w-])", said), (name, word)
+            assert lines
 
 
 def test_the_configuration_is_that_of_the_sources(installed):

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from . import flat
 from .stage import STAGES, Outcome, Plan
 
 HERE = Path(__file__).resolve().parent
@@ -181,6 +180,8 @@ def carry_out(run, asked, logs):
 
 def soak(asked, chosen, logs):
     """The runs at once; (a row for each, failures, the tables)."""
+    from . import flat  # with clients of packages that --help does without
+
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     for run in chosen:
         (logs / f"{run.name}.csv").unlink(missing_ok=True)

@@ -38,7 +38,7 @@ def test_the_sides_differ_where_the_rows_say_so():
 def test_a_page_has_what_differs(tmp_path, capsys):
     page = tmp_path / "page.md"
     page.write_text(f"by hand\n{compare._MARK}of before\n")
-    assert compare.main([str(page)], "", [SAME, DIFFERING, LOGGING]) == 0
+    assert compare.main(page, [SAME, DIFFERING, LOGGING]) == 0
     head, mark, table = page.read_text().partition(compare._MARK)
     assert (head, mark) == ("by hand\n", compare._MARK)
     assert DIFFERING.why in table and SAME.text not in table and "of before" not in table
@@ -53,5 +53,5 @@ def test_a_page_has_what_differs(tmp_path, capsys):
     (dataclasses.replace(LOGGING, log=""), "elastic: the encoder"),
 ], ids=["not expected", "more than expected", "less than expected", "does not occur", "logged"])
 def test_what_no_row_says_is_noticed(planted, said, capsys):
-    assert compare.main([], "", [planted]) == 1
+    assert compare.main(None, [planted]) == 1
     assert said in capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_a_step_begins_right_beyond_the_dead_band(driven):
 def test_a_trace_has_each_load_and_position(driven):
     d = driven("LogLevel elastic:trace1\n")
     d.load(90)
-    assert d.server.log.lines(r"elastic: load 0\.90\d, position 4\.000 of 8$")
+    assert d.server.log.lines(r"elastic: load 0\.90\d, levels at 4\.000 of 8$")
     assert not d.server.log.lines("elastic: load (?!0)")
 
 

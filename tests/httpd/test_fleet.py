@@ -242,7 +242,7 @@ def test_with_another_key_it_is_another_store(httpd, redis, second):
     other = Server(httpd, f"redis:127.0.0.1:{redis.port}", key=bytes(range(32)))
     other.page("locked")
     other.until_kept("locked", redis.count)
-    assert not other.httpd.log.lines("an entry is damaged")
+    assert not other.httpd.log.lines("a compressed copy is damaged")
     second.until_hit("locked")
 
 
@@ -298,7 +298,7 @@ def test_what_may_not_be_held_is_not_found(httpd, first, redis):
         if server.counted("Misses") > misses:
             break
     assert server.counted("Misses") > misses and server.counted("Hits") == hits
-    assert not server.httpd.log.lines("an entry is damaged")
+    assert not server.httpd.log.lines("a compressed copy is damaged")
 
 
 # --- faults of the store
@@ -396,7 +396,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("fault,said", [
-    ("silent", "it does not answer in time"), ("full", "it refused an entry"),
+    ("silent", "it does not answer in time"), ("full", "it refused a compressed copy"),
     ("gone", "a request to it failed")])
 def test_the_log_says_what_is_wrong(httpd, fault, said):
     """The log has the first fault of each minute. If the machine is so busy that another came

@@ -47,13 +47,13 @@ def test_a_damaged_entry_is_not_used(httpd, change):
     server = httpd(KEEP + PINNED, modules=SHMCB)
     path, body = page(server)
     twice(server, path)
-    server.expect_log("elastic: ElasticCacheStore: an entry is damaged")
+    server.expect_log("elastic: ElasticCacheStore: a compressed copy is damaged")
     for count in (1, 2):
         reload(server)  # the new children have no local copies
         assert damage(server, change) >= 1
         assert [kept(server, path, body) for _ in range(2)] == [False, True]
         assert cache(server)["faults"] == count
-    assert len(server.log.lines("an entry is damaged")) == 1
+    assert len(server.log.lines("a compressed copy is damaged")) == 1
 
 
 def test_who_overwrites_a_page_while_it_is_encoded_changes_no_other(httpd, tmp_path):
@@ -149,7 +149,7 @@ def test_the_store_goes_on_once_after_a_child_that_ended_in_the_middle_of_it(htt
         die()
         assert not any(is_used(server) for _ in range(3))
         assert cache(server)["broken"] == 1
-        assert "The store of encodings is off" in server.get("/elastic-status").body.decode()
+        assert "The cache is off" in server.get("/elastic-status").body.decode()
         reload(server)
     assert is_used(server) and cache(server)["faults"] == 4
     for what in ("goes on without what it had", "is off until the next reload"):

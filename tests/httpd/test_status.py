@@ -1,13 +1,17 @@
 """The status pages: ?auto, ?json, HTML, and the section in mod_status's page; and the access to
 them. test_manual.py proves that all keys and reasons exist."""
 
+import html
 import json
 import re
+import time
+from pathlib import Path
 
 import pytest
 
-from kit import bodies, faults, hour as hour_kit, keep
+from kit import bodies, env, faults, hour as hour_kit, keep
 from kit.dictionary import make_store
+from kit.driven import start_driven
 
 FORMS = {"?auto": "text/plain", "?json": "application/json", "": "text/html"}
 
@@ -29,6 +33,12 @@ def site(httpd_shared):
 
 def page_of(server):
     return server.get("/elastic-status").body.decode()
+
+
+def figures_of(page):
+    """{key: value} of the tables of figures."""
+    return {key: value for value, key in
+            re.findall(r"<td>([^<]*)</td><td><code>([\w-]+)</code>", page)}
 
 
 def facts_of(server):
@@ -74,11 +84,28 @@ def test_json_is_one_object_with_the_same_keys(site):
 def test_the_page_for_people_says_the_same(site):
     text, status = page_of(site), site.status()
     assert text.lstrip().lower().startswith("<!doctype html") and "</html>" in text.lower()
-    shown = {key: value for value, key in
-             re.findall(r"<td>([^<]*)</td><td><code>([\w-]+)</code>", text)}
-    assert set(shown) == {key for key in status if not key.startswith("ElasticCost-")}
-    for key in ("ElasticVersion", "ElasticControl", "ElasticCPULow", "ElasticInterval"):
+    shown = figures_of(text)
+    assert set(shown) <= set(status) and len(shown) > 50
+    for key in ("ElasticVersion", "ElasticControl", "ElasticInterval"):
         assert shown[key] == status[key]
+
+
+THRESHOLDS = {"ElasticCPULow", "ElasticCPUHigh"}
+
+
+@pytest.mark.parametrize("config,idle", [
+    ("", {*THRESHOLDS, "ElasticBypass"}),
+    ("ElasticBypass 95", set()),
+    ("ElasticIdle 10", {"ElasticCPUHigh", "ElasticBypass"}),
+    ("ElasticControl step", {"ElasticBypass"}),
+    ("ElasticControl mix\nElasticBypass 95", set()),
+    ("ElasticControl off", {*THRESHOLDS, "ElasticBypass", "ElasticCPU", "ElasticInterval",
+                            "ElasticSamples", "ElasticSteps", "ElasticPosition"})])
+def test_people_see_no_figure_from_which_nothing_follows(httpd, config, idle):
+    """Programs find every key, whatever the goal."""
+    server = httpd("Elastic On\n" + config)
+    keys = {key for key in server.status() if not key.startswith("ElasticCost-")}
+    assert keys - set(figures_of(page_of(server))) == idle <= keys
 
 
 @pytest.mark.smoke
@@ -145,12 +172,14 @@ def test_costs_are_corrected_by_what_was_measured(httpd):
 # --- the page
 
 
-def test_the_page_loads_nothing_from_elsewhere(site):
+@pytest.mark.parametrize("query", ["", "?manual"])
+def test_the_page_loads_nothing_from_elsewhere(site, query):
+    answer = site.get("/elastic-status" + query)
     rules = dict(rule.split(" ", 1) for rule in
-                 site.get("/elastic-status").headers["Content-Security-Policy"].split("; "))
+                 answer.headers["Content-Security-Policy"].split("; "))
     assert rules.pop("default-src") == "'none'" and rules.pop("style-src") == "'self'"
     assert set(rules.values()) <= {"'none'", "'self'"}
-    text = page_of(site)
+    text = answer.body.decode()
     assert "<style" not in text and " style=" not in text and "<script" not in text
     assert not re.search(r"""(?:href|src)="(?![?#])""", text), "parts of its own, and no others"
     assert '="?style"' in text
@@ -189,21 +218,104 @@ def test_the_page_says_what_was_saved_and_by_what(site):
 
     site.wait_for(saved, 60, "what was saved")
     facts = facts_of(site)
-    assert list(facts) == ["Saved today", "CPU time today", "Levels now", "CPU load now"]
+    assert list(facts) == ["Saved today", "CPU time today", "Levels now", "CPU load, last minute"]
     assert re.fullmatch(r"\d+ % of [0-9.]+ [KM]B", facts["Saved today"][1])
     assert re.fullmatch(r"[0-9.]+ s", facts["CPU time today"][0])
     assert re.fullmatch(r"[0-9.]+ % of [0-9.]+ CPUs", facts["CPU time today"][1])
     assert re.fullmatch(r"gzip \d+, br \d+(, zstd \d+)?", facts["Levels now"][0])
-    assert re.fullmatch(r"\d+ %", facts["CPU load now"][0])
+    assert re.fullmatch(r"\d+ %", facts["CPU load, last minute"][0])
+    assert re.fullmatch(r"of [0-9.]+ CPUs; last sample \d+ %", facts["CPU load, last minute"][1])
+
+
+PINNED = "ElasticLevel gzip 6\nElasticLevel br 5\n" + "ElasticLevel zstd 3\n" * env.HAS_ZSTD
 
 
 @pytest.mark.parametrize("config,note", [
-    ("ElasticControl step", r"Effort: \d+ %"),
-    ("ElasticControl off", "Effort: 100 %"),
-    ("ElasticGoal time 5Mbit/s", r"A saved byte may cost \d+ ns of CPU time")])
+    ("ElasticControl step", r"\d+ % of the way from the lowest to the highest levels"),
+    ("ElasticControl off", "Always the highest levels: ElasticControl is off"),
+    (PINNED, "Always these levels: ElasticLevel pins them"),
+    ("ElasticGoal cost 1/h 0/GB",
+     "Compressing as fast as possible: by ElasticGoal, sending bytes costs nothing")])
 def test_the_page_says_what_the_levels_follow_from(httpd, config, note):
     server = httpd("Elastic On\n" + config)
     server.wait_for(lambda: re.fullmatch(note, facts_of(server)["Levels now"][1]), 60, note)
+
+
+def test_without_a_load_the_page_shows_none(httpd):
+    server = httpd("Elastic On\nElasticControl off")
+    assert list(facts_of(server)) == ["Saved since the start", "CPU time since the start",
+                                      "Levels now"]
+    assert "The last hour" not in page_of(server)
+
+
+def test_a_price_is_told_in_words_and_its_number_in_the_details(httpd):
+    driven = start_driven(httpd, "ElasticGoal time 5Mbit/s")
+
+    def told(percent, words):
+        driven.stat.busy(percent)
+        return facts_of(driven.server)["Levels now"][1] == words
+
+    for percent, words in ((2, "Compressing as hard as the idle CPU allows"),
+                           (100, "Compressing very little: the CPU is nearly full")):
+        driven.server.wait_for(lambda: told(percent, words), 60, words)
+        page = page_of(driven.server)
+        above, details = page.split("<summary>Details</summary>")
+        assert float(figures_of(details)["ElasticPrice"]) > 0 and " ns" not in above
+
+
+class Minutes:
+    """A server with a scripted load, and a clock that stands ten seconds into a minute at first."""
+
+    def __init__(self, httpd, directory, config=""):
+        self.clock = faults.Clock(directory)
+        self.clock.skip(monotonic=int(70 - time.monotonic() % 60))
+        self.driven = start_driven(httpd, config, **self.clock.options)
+        self.server = self.driven.server
+
+    def rows(self):
+        """(load, bytes saved) of each minute, the last one first."""
+        units = {"bytes": 1, "KB": 1000, "MB": 1000000}
+        return [(int(load), float(number) * units[unit]) for load, number, unit in re.findall(
+            r'<th scope="row">\d+</th><td>(\d+) %</td><td>\d+ %</td><td>([0-9.]+) (\w+)</td>',
+            page_of(self.server))]
+
+
+def test_the_load_is_the_last_minutes_mean_and_the_last_samples(httpd, tmp_path):
+    """One busy moment does not look like a busy machine."""
+    minutes = Minutes(httpd, tmp_path)
+    minutes.clock.skip(monotonic=60)
+    minutes.driven.load(10)
+    minutes.clock.skip(monotonic=60)
+    minutes.driven.load(96)
+    mean, note = facts_of(minutes.server)["CPU load, last minute"]
+    now, before = (load for load, _ in minutes.rows()[:2])
+    # The clock goes on, and each tick counts the last sample once more.
+    assert min(now, before) - 1 <= int(mean.removesuffix(" %")) <= (2 * 96 + before) / 3
+    assert note.endswith("; last sample 96 %")
+
+
+def test_the_last_hour_has_the_bytes_that_each_minute_saved(httpd, tmp_path):
+    minutes = Minutes(httpd, tmp_path, "ElasticLevel gzip 6\n")
+    minutes.server.write("page.txt", bodies.text(50000))
+    saved = []
+    for load, count in ((30, 1), (32, 3), (34, 0), (36, 2)):
+        status = minutes.server.status()
+        for _ in range(count):
+            assert minutes.server.get("/page.txt", ae="gzip").coding == "gzip"
+        after = minutes.driven.load(load)
+        saved.append(sum(sign * (int(after[key]) - int(status[key])) for key, sign in (
+            ("ElasticBytesIn", 1), ("ElasticBytesOut", -1))))
+        minutes.clock.skip(monotonic=60)
+    minutes.driven.load(38)
+    rows = [nbytes for _, nbytes in minutes.rows()]
+    assert saved[0] > 20000 and saved[1] == 3 * saved[0]
+    assert rows[:5] == pytest.approx([0, *saved[::-1]], rel=0.05, abs=100)
+    page = page_of(minutes.server)
+    bars = re.findall(r"M(\d+) 40v-([0-9.]+)h5v\2z", page)
+    assert [int(x) for x, _ in bars] == [6 * (59 - age) for age in (4, 3, 1)]
+    assert [float(high) for _, high in bars] == pytest.approx([40 / 3, 40, 80 / 3], abs=0.2)
+    most = re.search("<text[^>]*>bytes saved, at most ([0-9.]+) KB a minute</text>", page)[1]
+    assert float(most) == pytest.approx(saved[1] / 1000, abs=0.1)
 
 
 def test_today_begins_at_midnight(httpd, tmp_path):
@@ -232,14 +344,29 @@ def test_each_reason_on_the_page_says_what_it_means_and_how_many(site):
     responses = sum(count for _, count in counts.values())
     for key, value in status.items():
         note = key.removeprefix("ElasticSkipped-")
-        found = [name for name in counts if name.startswith(f"<code>{note}</code>: ")]
+        found = [name for name in counts
+                 if name.endswith(f': <a href="?manual#{note}">{note}</a>')]
         assert len(found) == (note != key and value != "0"), key
         # Each of the two requests counts as such a response.
         more = int(note == "not-acceptable")
         assert not found or counts[found[0]][1] == int(value) + more
-    assert "<code>not-acceptable</code>: the client takes no coding that is enabled" in counts
+    assert any(name.startswith("The client takes no coding that is enabled: ") for name in counts)
     for width, count in counts.values():
         assert abs(width - 100 * count / responses) < 0.1
+
+
+def test_a_reasons_link_leads_to_its_section_of_the_manual(site):
+    """The manual's own words."""
+    source = (Path(__file__).parents[2] / "docs/manual/troubleshooting.md").read_text()
+    text = re.sub(r" \([\w-]+\.md\)", "", site.get("/elastic-status?manual").body.decode())
+    sections = dict(re.findall("(?s)<h2 id=([a-z-]+)>.*?</h2>(.*?)(?=<h2|</main>)", text))
+    reasons = {key.removeprefix("ElasticSkipped-") for key in site.status()
+               if key.startswith("ElasticSkipped-")}
+    assert set(sections) == reasons
+    for reason, words in re.findall(r"(?ms)^### (\S+)\n(.*?)(?=^##)", source):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)|(?m:^```.*$)", r"\1", words)
+        shown = html.unescape(re.sub("<[^>]*>", "", sections[reason]))
+        assert re.findall(r"\w+", shown) == re.findall(r"\w+", words)
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +386,7 @@ def test_the_last_hour_has_lines_and_values(hour):
                                    for value, own, before in pairs)
     assert sum(value == own for value, own, _ in pairs) > len(pairs) / 2
     assert len(set(values[1])) > 3
-    for name, shown in zip(("load", "effort"), values):
+    for name, shown in zip(("load", "level"), values):
         assert [int(x) for x, _ in lines[name]] == [6 * (59 - minute) for minute in minutes]
         for (_, y), value in zip(lines[name], shown):
             assert abs(100 - float(y) - value) < 0.6
@@ -270,12 +397,12 @@ def test_the_chart_has_axes_and_a_legend(hour):
     text, style = page_of(hour), hour.get("/elastic-status?style").body.decode()
     (chart,) = re.findall(r'(?s)<svg[^>]* role="img".*?</svg>', text)
     assert re.findall("<text[^>]*>(.*?)</text>", chart) == [
-        "CPU load", "effort (100 %: highest levels)", "100 %", "50 %", "0 %",
-        "60 minutes ago", "30", "now"]
+        "CPU load", "levels (100 %: the highest)", "100 %", "50 %", "0 %",
+        "60 minutes ago", "30", "now", "bytes saved, at most 0 bytes a minute"]
     title = re.search('aria-labelledby="(.*?)"', chart)[1]
-    assert re.search(f'<title id="{title}">[^<]+ in percent</title>', chart)
-    rules = dict(re.findall(r"(?m)^\.(load|effort) {(.*)}$", style))
-    assert "dasharray" in rules["effort"] and "dasharray" not in rules["load"]
+    assert re.search(f'<title id="{title}">[^<]+ in percent, [^<]+</title>', chart)
+    rules = dict(re.findall(r"(?m)^\.(load|level) {(.*)}$", style))
+    assert "dasharray" in rules["level"] and "dasharray" not in rules["load"]
 
 
 @pytest.mark.parametrize("config,text", [
@@ -312,7 +439,7 @@ def test_sections_are_in_order_and_those_of_options_where_they_are_on(httpd, con
     found = re.findall(r"<h2>(.*?)</h2>|(<dl>)|<summary>(.*?)</summary>", text)
     assert ["".join(parts) for parts in found] == [
         "Warnings", "<dl>", "The last hour", "Values", "Compressed responses", "Not compressed",
-        *titles, "Virtual hosts", "All figures"]
+        *titles, "Virtual hosts", "Details"]
     for title, key in (("Cache", "ElasticCacheHits"), ("Dictionaries", "ElasticDifferences")):
         section = re.search(f"(?s)<h2>{title}</h2>(.*?)</section>", text)
         assert bool(section) == (title in titles)

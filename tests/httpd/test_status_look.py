@@ -2,6 +2,7 @@
 dark."""
 
 import html
+import itertools
 import json
 import os
 import re
@@ -17,13 +18,13 @@ from kit.chromium import CHROMIUM, OPTIONS
 # The folder for the manual's pictures; without it they are taken but not stored.
 PICTURES = os.environ.get("ELASTIC_PICTURES")
 
-SIZES = {"desktop": (800, 1160), "phone": (390, 1160)}
+SIZES = {"desktop": (800, 1240), "phone": (390, 1240)}
 COLORS = {"light": 1, "dark": 0}  # Blink's numbers
 
 # Loads the page in a frame of its own size, opens closed parts, and reports elements that are too
 # wide, and those that do not show the focus.
 PROBE = r"""<!DOCTYPE html><html><body>
-<iframe src="/elastic-status" width="WIDTH" height="800" style="border: 0"></iframe><script>
+<iframe src="/elastic-statusQUERY" width="WIDTH" height="800" style="border: 0"></iframe><script>
 const frame = document.querySelector("iframe");
 frame.onload = () => {
     const page = frame.contentDocument, root = page.documentElement;
@@ -59,8 +60,9 @@ def site(httpd_shared, tmp_path_factory):
         httpd_shared, tmp_path_factory.mktemp("hour"), "ElasticCache On\n", modules=keep.SHMCB,
         files={"index.html": bodies.text(50000), "photo.png": bodies.noise(30000),
                "news/today.html": bodies.text(30000),
-               **{f"{name}.html": PROBE.replace("WIDTH", str(width))
-                  for name, (width, _) in SIZES.items()}})
+               **{f"{name}{query}.html": PROBE.replace("WIDTH", str(width)).replace(
+                   "QUERY", query and f"?{query}")
+                  for name, (width, _) in SIZES.items() for query in ("", "manual")}})
     for number in range(160):
         server.write(f"{number % 12}.js", bodies.text(120000) + b"%d" % (number % 12))
         for path, coding in (("/index.html", "br"), (f"/{number % 12}.js", "gzip"),
@@ -77,19 +79,31 @@ def browse(site, profile, color, path, *arguments):
         capture_output=True, timeout=180, text=True)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_all_of_the_page_can_be_read_and_reached(site, tmp_path, size):
+def probed(site, tmp_path, name):
     texts = []
 
     def measured():
-        done = browse(site, tmp_path / "profile", "light", f"/{size}.html", "--dump-dom")
+        done = browse(site, tmp_path / "profile", "light", f"/{name}.html", "--dump-dom")
         texts.extend(re.findall("(?s)<body>FOUND(.*?)END</body>", done.stdout))
         return texts
 
     site.wait_for(measured, 300, "the page in a frame")
-    found = json.loads(html.unescape(texts[0]))
+    return json.loads(html.unescape(texts[0]))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_all_of_the_page_can_be_read_and_reached(site, tmp_path, size):
+    """In the order in which it is read: the values, the reasons, the tables, the other forms."""
+    found = probed(site, tmp_path, size)
     assert found["cells"] > 150 and not found["wide"], found
-    assert found["stops"] == ["summary"] * 3 + ["a"] * 3 and not found["unseen"], found
+    assert [name for name, _ in itertools.groupby(found["stops"])] == ["summary", "a"] * 2, found
+    assert found["stops"][-5:] == ["summary"] * 2 + ["a"] * 3 and not found["unseen"], found
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_reasons_can_be_read_and_left(site, tmp_path, size):
+    found = probed(site, tmp_path, f"{size}manual")
+    assert found["stops"] == ["a"] and not found["wide"] and not found["unseen"], found
 
 
 def test_it_prints_black_on_white(site, tmp_path):

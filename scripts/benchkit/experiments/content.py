@@ -11,7 +11,7 @@ from benchkit.findings import Finding, exact, paired
 from benchkit.results import PAPER, Outcome
 from codeckit import engines
 
-TITLE = "sites: ratio, effort and price of every level of gzip"
+TITLE = "sites: ratio, CPU time and cost of every level of gzip"
 SOURCE = f"{PAPER}, table 3, figures 3 to 5"
 THERE = ("figure 4a, a dot for each of 465 sites: from level 1 to 9 the effort grows 2 to 6.5 "
          "times, and 9 to 27 % of the bytes are saved; 4b: what compresses well is compressed "

@@ -11,7 +11,7 @@ from benchkit.results import Outcome
 from benchkit.setups import NOTHING, Setup, mod_deflate, ours
 from benchkit.tools import BenchError
 
-TITLE = "encodings that are used again: CPU and requests a second, beside mod_deflate"
+TITLE = "compressed copies that are used again: CPU and requests a second, beside mod_deflate"
 SOURCE = THERE = ""
 SETUP = ("Pages of 120 KB from an origin on the load's CPU, through a proxy whose figures these "
          "are; four clients in a closed loop over HTTP/1.1, with a cookie: what was encoded for "

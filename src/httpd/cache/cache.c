@@ -286,7 +286,7 @@ bool el_store_get(const el_name_t *name, el_found_t *found)
                         : NULL;
     found->release = el_pool_buffer_release;
     if (found->buffer && !el_entry_parse(name, entry, nbytes, &found->entry)) {
-        el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
+        el_stats_cache_fault(APR_SUCCESS, "a compressed copy is damaged");
         el_found_release(found);
     }
     return found->buffer != NULL;

@@ -215,7 +215,7 @@ static void remote_run_put(el_task_t *task)
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
         el_pause_worked(&el_shared.block->cache.puts, transfer->ticket);
     } else if (el_pause_failed(&el_shared.block->cache.puts, transfer->ticket, el_clock_usec())) {
-        el_stats_cache_fault(transfer->status, "it refused an entry");
+        el_stats_cache_fault(transfer->status, "it refused a compressed copy");
     }
 }
 
@@ -330,7 +330,7 @@ static bool remote_is_good(const transfer_t *transfer)
     case APR_SUCCESS:
     case APR_ENOMEM: /* the providers' error for a value that is too long */
     case FOREIGN:
-        el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
+        el_stats_cache_fault(APR_SUCCESS, "a compressed copy is damaged");
         break;
     default:
         remote_failed(transfer->ticket, transfer->status, "a request to it failed");

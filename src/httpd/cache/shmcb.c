@@ -360,7 +360,7 @@ static bool shmcb_store(const el_name_t *name, const el_entry_t *entry)
         atomic_fetch_add(shmcb_changes(name), 1);
         el_lock_give(&local.cache->gate->lock);
         if (rv != APR_SUCCESS) {
-            el_stats_cache_fault(rv, "it refused an entry");
+            el_stats_cache_fault(rv, "it refused a compressed copy");
         }
     }
     el_pool_buffer_release(bytes);
@@ -395,7 +395,7 @@ static bool shmcb_retrieve(const el_name_t *name, uint32_t changes, el_found_t *
     if (rv != APR_SUCCESS || nbytes > room) {
         /* not found */
     } else if (!el_entry_parse(name, buffer, nbytes, &entry)) {
-        el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
+        el_stats_cache_fault(APR_SUCCESS, "a compressed copy is damaged");
     } else if (el_local_put(name, &entry, changes, found)) {
         is_found = true;
     } else if ((copy = el_pool_buffer_acquire(entry.nbytes, &held)) != NULL) {

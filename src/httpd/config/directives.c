@@ -813,18 +813,18 @@ const command_rec el_commands[] = {
     WORDS("ElasticPrecompressedRoot", directives_set_precompressed_root, NOT_HTACCESS,
           "the path of a folder of precompressed files, at the paths of their files"),
     VALUE("ElasticCache", EVERYWHERE,
-          "On or Off: whether encodings are cached and used again",
+          "On or Off: whether compressed copies of bodies are kept and sent again",
           ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),
     GLOBAL_WORDS("ElasticCacheStore", directives_set_cache_store,
-                 "where encodings are cached: shmcb, or shmcb:(BYTES), 8192 to 4294967294; "
+                 "where compressed copies are kept: shmcb, or shmcb:(BYTES), 8192 to 4294967294; "
                  "redis:HOST[:PORT] or memcache:HOST[:PORT], several with commas between"),
     PATH("ElasticCacheKey", cache_key,
          "the path of a file of 32 bytes or more that nobody but its owner may read"),
     VALUE("ElasticCacheScope", RSRC_CONF,
-          "server or all: whether virtual hosts use each other's encodings",
+          "server or all: whether virtual hosts use each other's compressed copies",
           .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),
     VALUE("ElasticCacheMaxSize", RSRC_CONF,
-          "the bytes of the largest encoding that is cached; K, M or G may follow",
+          "the bytes of the largest compressed copy that is kept; K, M or G may follow",
           GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = UNIT_BYTES, .max = INT_MAX,
           .unset = 1024 * 1024),
     WORDS("ElasticDictionary", directives_set_dictionary, NOT_HTACCESS,
@@ -850,14 +850,14 @@ const command_rec el_commands[] = {
           "On or Off: whether responses say in Elastic-Explain what was decided and why",
           ON_OFF(EL_DIR_EXPLAIN)),
     VALUE("ElasticETag", NOT_HTACCESS,
-          "weak, suffix, keep or remove: the entity tag of an encoded response",
+          "weak, suffix, keep or remove: the ETag of a compressed response",
           .value = EL_DIR_ETAG, .words = etags, .unset = EL_ETAG_WEAK),
     /* Hosts accept datagrams of 576 bytes (RFC 791); an IPv4 packet's length has 16 bits. */
     VALUE("ElasticMTU", RSRC_CONF, "auto, or the link's packet size in bytes, 576 to 65535",
           .server = true, .value = EL_SERVER_MTU, .unit = UNIT_ONE, .min = 576, .max = 65535,
           .words = auto_mtu, .unset = ETHERNET_MTU),
     GLOBAL_WORDS("ElasticCPU", directives_set_cpu,
-                 "two percentages, 0 <= low < high <= 100: effort goes up below low and down above "
+                 "two percentages, 0 <= low < high <= 100: levels go up below low and down above "
                  "high"),
     /* The paper's least interval (§4.3): the next sample then sees the effect of a step. */
     VALUE("ElasticInterval", RSRC_CONF,
@@ -866,13 +866,13 @@ const command_rec el_commands[] = {
           .max = apr_time_from_sec(60), .adjust = directives_advise_interval,
           .unset = apr_time_from_msec(500)),
     VALUE("ElasticControl", RSRC_CONF,
-          "step, mix, external or off: how the effort follows the load",
+          "step, mix, external or off: how the levels follow the load",
           GLOBAL(EL_SERVER_CONTROL), .words = controls, .unset = EL_CONTROL_STEP),
     VALUE("ElasticLoad", RSRC_CONF, "auto, stat or cgroup: what the load is read from",
           GLOBAL(EL_SERVER_LOAD), .words = loads, .unset = EL_LOAD_AUTO),
     GLOBAL_WORDS("ElasticGoal", directives_set_goal,
                  "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST) or "
-                 "cost PRICE/h PRICE/GB: what effort is spent for"),
+                 "cost PRICE/h PRICE/GB: what the levels are chosen for"),
     PATH("ElasticPosition", position, "the path of the file that ElasticControl external follows"),
     VALUE("ElasticBypass", RSRC_CONF,
           "Off, or the percentage of CPU above which nothing is compressed, 0 to 100",
@@ -893,8 +893,8 @@ const command_rec el_commands[] = {
           GLOBAL(EL_SERVER_MAX_MEMORY), .unit = UNIT_BYTES, .max = BYTES_MAX,
           .words = no_max_memory),
     GLOBAL_WORDS("ElasticIdle", directives_set_idle,
-                 "Off, or the percentage of CPU, 0 to 100, that may be used to make cached "
-                 "encodings smaller while the load is below the low threshold; with top behind it "
+                 "Off, or the percentage of CPU, 0 to 100, that may be used to make compressed "
+                 "copies smaller while the load is below the low threshold; with top behind it "
                  "beyond ElasticLevel's maximum"),
     PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),
     {0},
@@ -907,7 +907,7 @@ const command_rec el_commands[] = {
     .unset = usual
 #define ETAG(name, of)                                                                             \
     VALUE(name, RSRC_CONF,                                                                         \
-          "AddSuffix, NoChange or Remove: the entity tag of an encoded response", .record = of,    \
+          "AddSuffix, NoChange or Remove: the ETag of a compressed response", .record = of,        \
           .server = true, .value = EL_STOCK_ETAG, .words = stock_etags, .unset = EL_ETAG_SUFFIX)
 #define NOTE(name, of)                                                                             \
     AP_INIT_RAW_ARGS(name, directives_set_note, (void *)of, RSRC_CONF,                             \
@@ -925,7 +925,7 @@ const command_rec el_deflate_commands[] = {
     VALUE("DeflateBufferSize", RSRC_CONF,
           "a number of bytes above 0; it is accepted and has no effect",
           NUMBER(EL_RECORD_DEFLATE, EL_STOCK_BUFFER_SIZE, 1, INT_MAX)),
-    VALUE("DeflateCompressionLevel", RSRC_CONF, "the ceiling of gzip's level, 1 to 9",
+    VALUE("DeflateCompressionLevel", RSRC_CONF, "the highest level of gzip, 1 to 9",
           NUMBER(EL_RECORD_DEFLATE, EL_STOCK_LEVEL, 1, 9)),
     ETAG("DeflateAlterETag", EL_RECORD_DEFLATE),
     VALUE("DeflateInflateLimitRequestBody", OR_ALL,
@@ -944,7 +944,7 @@ const command_rec el_deflate_commands[] = {
 
 const command_rec el_brotli_commands[] = {
     NOTE("BrotliFilterNote", EL_RECORD_BROTLI),
-    VALUE("BrotliCompressionQuality", RSRC_CONF, "the ceiling of br's level, 0 to 11",
+    VALUE("BrotliCompressionQuality", RSRC_CONF, "the highest level of br, 0 to 11",
           NUMBER(EL_RECORD_BROTLI, EL_STOCK_LEVEL, 0, 11)),
     VALUE("BrotliCompressionWindow", RSRC_CONF, "br's window, 10 to 24 bits",
           NUMBER(EL_RECORD_BROTLI, EL_STOCK_WINDOW_BITS, 10, 24)),

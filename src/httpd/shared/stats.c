@@ -301,6 +301,7 @@ void el_past_today(uint64_t counts[EL_PAST_COUNTS])
 void el_past_note(void)
 {
     el_control_state_t control = el_state_control(&el_shared.block->state);
+    const el_counters_t *counters = &el_shared.block->counters;
     uint64_t load = atomic_load_explicit(&el_shared.block->state.load_ppm, memory_order_relaxed);
     uint64_t today[EL_PAST_COUNTS];
     apr_time_exp_t now;
@@ -317,6 +318,8 @@ void el_past_note(void)
                    (el_history_point_t){
                        .load = (double)load / EL_PPM,
                        .position = control.top ? el_control_position(control) / control.top : 1,
+                       .saved = (double)el_counters_total(counters, EL_COUNT_BYTES_IN)
+                                - (double)el_counters_total(counters, EL_COUNT_BYTES_OUT),
                    });
 }
 

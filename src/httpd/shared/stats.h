@@ -70,10 +70,13 @@ void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf);
 /* The name at `slot`, 0 … EL_VHOST_OTHER, in lower case; NULL if nothing is counted there. */
 const char *el_vhosts_name(unsigned slot);
 
-/* Notes the present load, position and day. Called by the child that took a sample. */
+/* Notes the present load, position, bytes saved and day. Called by the child that took a sample. */
 void el_past_note(void);
 
-/* The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1; false: no sample in it. */
+/*
+ * The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1, by the minutes of
+ * el_clock_usec(), and the bytes saved in it; false: no sample in it.
+ */
 bool el_past_minute(unsigned age, el_history_point_t *point);
 
 /* The counts since local midnight, or since the start if that is later. */

@@ -160,7 +160,7 @@ static void tick_take_sample(uint64_t claim, uint64_t now)
     load = atomic_load(&el_shared.block->state.load_ppm);
     if (load != EL_STATE_NO_LOAD) {
         ap_log_error(APLOG_MARK, APLOG_TRACE1, 0, sampler.server,
-                     "elastic: load %.3f, position %.3f of %u", (double)load / EL_PPM,
+                     "elastic: load %.3f, levels at %.3f of %u", (double)load / EL_PPM,
                      el_control_position(control), control.top);
     }
 }

@@ -25,7 +25,8 @@ void el_dump(apr_pool_t *pool, server_rec *main_server);
 
 /*
  * page.c: the page for people. Warnings, savings, load and levels, the last hour, responses by
- * coding and by reason; below them every figure. No scripts, and nothing from elsewhere.
+ * coding and by reason; below them the other figures. `?manual` says what to do about a reason. No
+ * scripts, and nothing from elsewhere.
  */
 
 typedef struct el_family el_family_t;
@@ -39,16 +40,17 @@ typedef struct {
     const char *value;
     const char *text;          /* for people */
     bool number;
+    bool idle;                 /* nothing follows from it by the configuration: not for people */
     const el_family_t *family; /* NULL: no metric; those of a family follow each other */
     const char *label;         /* NULL: the family's only sample; of an info, the value's */
     const char *label_value;   /* NULL: the figure's value */
     const char *sample;        /* the value in the family's unit */
 } el_figure_t;
 
-/* Answers with the page, or with its style sheet (`?style`); `figures` are of el_figure_t. */
+/* Answers with the page, its style sheet, or the reasons; `figures` are of el_figure_t. */
 void el_page_answer(request_rec *r, const apr_array_header_t *figures);
 
-/* Writes a table of the figures whose keys have that beginning. */
+/* Writes a table of the figures for people whose keys have that beginning. */
 void el_page_write_figures(request_rec *r, const apr_array_header_t *figures,
                            const char *beginning);
 

@@ -10,13 +10,14 @@
 #include "elastic/decide.h"
 #include "host/process.h"
 
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_protocol.h"
 
 #include <math.h>
 
-/* µs: so soon after a start, no warning about samples that have not come yet. */
-#define STARTING 60000000u
+/* µs. So soon after a start, there is no warning about samples that have not come yet. */
+#define MINUTE 60000000u
 
 /* The page loads its style sheet and nothing else, and no other site's page may frame it. */
 static const char policy[] = "default-src 'none'; style-src 'self'; base-uri 'none'; "
@@ -44,14 +45,25 @@ static const char style[] =
     "@media (min-width: 40em) { text { font-size: 9px } }\n"
     "path { fill: none; stroke: var(--line); vector-effect: non-scaling-stroke }\n"
     ".load { stroke: var(--red); stroke-width: 2 }\n"
-    ".effort { stroke: var(--blue); stroke-dasharray: 6 3; stroke-width: 2 }\n"
+    ".level { stroke: var(--blue); stroke-dasharray: 6 3; stroke-width: 2 }\n"
+    ".saved { fill: var(--blue); stroke: none }\n"
     ".bar { fill: var(--blue); height: .3em; min-width: 100%; width: 0 }\n"
     "table { border-collapse: collapse; width: 100% }\n"
     "th { font-weight: normal; text-align: left }\n"
     "td, thead th + th { text-align: right }\n"
     "th, td { border-bottom: 1px solid var(--line); padding: .25em 0 .25em .75em }\n"
     "th:first-child, code { overflow-wrap: anywhere; padding-left: 0 }\n"
+    "pre { white-space: pre-wrap }\n"
+    "h2:target { border-left: .3em solid var(--blue); padding-left: .5em }\n"
     "@media (max-width: 40em) { table { font-size: .8em } }\n";
+
+/*
+ * The manual's sections on the reasons, in HTML: made of docs/manual/troubleshooting.md, because a
+ * browser cannot read the files of this machine.
+ */
+static const char *const manual[] = {
+#include "reasons.inc"
+};
 
 static uint64_t page_total(el_counter_t counter)
 {
@@ -77,7 +89,7 @@ static void page_write_warnings(request_rec *r)
     uint64_t started = atomic_load(&el_shared.block->counters.started);
     bool is_never_sampled = el_shared.config.control.mode != EL_CONTROL_OFF
                             && atomic_load(&state->samples) == 0
-                            && el_clock_usec() > started + STARTING;
+                            && el_clock_usec() > started + MINUTE;
     el_history_point_t point;
     unsigned low = 0; /* minutes in a row with the lowest levels */
 
@@ -100,13 +112,13 @@ static void page_write_warnings(request_rec *r)
         {low == EL_HISTORY_MINUTES,
          "The lowest levels for an hour: the CPU is busy all the time"},
         {page_total((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)EL_REASON_ERROR)) > 0,
-         "Encoders have failed: the error log says why"},
+         "Bodies could not be compressed, because encoders failed: the error log says why"},
         {page_total((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)EL_REASON_MEMORY)) > 0,
          "Bodies were not compressed for lack of memory: see ElasticMaxMemory"},
         {page_total(EL_COUNT_CACHE_FAULTS) > 0,
-         "The store of encodings has had faults: the error log says which"},
+         "The cache has had faults: the error log says which"},
         {el_shmcb_is_broken(),
-         "The store of encodings is off until the next reload: children ended while they used it"},
+         "The cache is off until the next reload: children ended while they used it"},
     };
     apr_array_header_t *found = apr_array_copy(r->pool, el_warnings(r->pool));
 
@@ -135,6 +147,62 @@ static double page_percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
+/*
+ * Why the levels are as they are. A price says nothing to people: in words it is how much less than
+ * on an idle CPU is spent for a byte, because requests wait for the CPU.
+ */
+static const char *page_levels_note(apr_pool_t *pool, el_control_state_t control)
+{
+    static const struct {
+        double most; /* times as much as a byte's CPU time is worth on an idle CPU */
+        const char *text;
+    } delays[] = {
+        {1.5, "Compressing as hard as the idle CPU allows"},
+        {5, "Compressing a little less: the CPU has other work"},
+        {50, "Compressing much less: the CPU is busy"},
+        {HUGE_VAL, "Compressing very little: the CPU is nearly full"},
+    };
+    const el_control_config_t *config = &el_shared.config.control;
+    double price = el_shared_effort_at(control).price;
+    size_t i = 0;
+
+    if (config->mode == EL_CONTROL_OFF) {
+        return "Always the highest levels: ElasticControl is off";
+    }
+    if (control.bypass) {
+        return "Nothing is compressed: the load is above ElasticBypass";
+    }
+    if (control.top == 0) {
+        return "Always these levels: ElasticLevel pins them";
+    }
+    if (price == 0) {
+        return "Compressing as fast as possible: by ElasticGoal, sending bytes costs nothing";
+    }
+    if (price > 0) {
+        while (el_goal_worth(&config->goal) / price > delays[i].most) {
+            i++;
+        }
+        return delays[i].text;
+    }
+    return apr_psprintf(pool, "%.0f %% of the way from the lowest to the highest levels%s",
+                        page_percent(el_control_position(control), control.top),
+                        atomic_load(&el_shared.block->state.source) == EL_SOURCE_FILE
+                            ? ", by elasticd" : "");
+}
+
+/* The load of the last minute: of this one so far, and for the rest of the one before. */
+static double page_load(void)
+{
+    double share = (double)(el_clock_usec() % MINUTE) / MINUTE;
+    el_history_point_t now, before;
+    bool is_now = el_past_minute(0, &now), is_before = el_past_minute(1, &before);
+
+    return !is_now && !is_before ? NAN
+           : !is_before          ? now.load
+           : !is_now             ? before.load
+                                 : share * now.load + (1 - share) * before.load;
+}
+
 /* The first figures: bytes saved, CPU time, levels and load. */
 static void page_write_facts(request_rec *r, const apr_array_header_t *figures)
 {
@@ -142,12 +210,10 @@ static void page_write_facts(request_rec *r, const apr_array_header_t *figures)
     uint64_t load = atomic_load(&el_shared.block->state.load_ppm);
     /* Without samples no day begins. */
     const char *when = load == EL_STATE_NO_LOAD ? "since the start" : "today";
-    double price = el_shared_effort_at(control).price;
-    double effort = control.top ? page_percent(el_control_position(control), control.top) : 100;
     const char *levels = "";
     int coding = EL_IDENTITY; /* whose level comes next */
     uint64_t counts[EL_PAST_COUNTS];
-    double in, out, cpu, cpus = el_tick_cpus();
+    double in, out, cpu, cpus = el_tick_cpus(), mean = page_load();
 
     el_past_today(counts);
     in = (double)counts[EL_PAST_IN];
@@ -170,43 +236,46 @@ static void page_write_facts(request_rec *r, const apr_array_header_t *figures)
                                  figure->value, NULL);
         }
     }
-    page_write_fact(r, "Levels now", levels,
-                    price > 0 ? apr_psprintf(r->pool, "A saved byte may cost %.0f ns of CPU time",
-                                             price)
-                              : apr_psprintf(r->pool, "Effort: %.0f %%", effort));
-    page_write_fact(r, "CPU load now",
-                    load == EL_STATE_NO_LOAD
-                        ? "unknown" : apr_psprintf(r->pool, "%.0f %%",
-                                                   page_percent((double)load, EL_PPM)),
-                    apr_psprintf(r->pool, "of %g CPUs", cpus));
+    page_write_fact(r, "Levels now", levels, page_levels_note(r->pool, control));
+    if (el_shared.config.control.mode != EL_CONTROL_OFF) {
+        page_write_fact(r, "CPU load, last minute",
+                        isnan(mean) ? "unknown" : apr_psprintf(r->pool, "%.0f %%", 100 * mean),
+                        apr_psprintf(r->pool, "of %g CPUs%s", cpus,
+                                     load == EL_STATE_NO_LOAD ? ""
+                                     : apr_psprintf(r->pool, "; last sample %.0f %%",
+                                                    page_percent((double)load, EL_PPM))));
+    }
     ap_rputs("</dl>\n", r);
 }
 
 /*
- * The chart without its lines. The plot is 6 by 60 minutes wide and 100 high, and has room for the
- * labels of its axes around it.
+ * The chart without its lines. Its plots are 6 by 60 minutes wide; that of load and levels is 100
+ * high, and that of bytes below it SAVED_HIGH. Around them is room for the labels of their axes.
  */
 static const char chart[] =
     "<section>\n<h2>The last hour</h2>\n"
-    "<svg viewBox=\"-8 0 418 150\" role=\"img\" aria-labelledby=\"chart\">\n"
-    "<title id=\"chart\">CPU load and effort in each minute of the last hour, in percent</title>\n"
+    "<svg viewBox=\"-8 0 418 216\" role=\"img\" aria-labelledby=\"chart\">\n"
+    "<title id=\"chart\">CPU load and levels in percent, and bytes saved, in each minute of the "
+    "last hour</title>\n"
     "<path class=\"load\" d=\"M45 10h24\"/><text x=\"74\" y=\"14\">CPU load</text>\n"
-    "<path class=\"effort\" d=\"M160 10h24\"/>"
-    "<text x=\"189\" y=\"14\">effort (100 %: highest levels)</text>\n"
+    "<path class=\"level\" d=\"M160 10h24\"/>"
+    "<text x=\"189\" y=\"14\">levels (100 %: the highest)</text>\n"
     "<g text-anchor=\"end\"><text x=\"40\" y=\"31\">100 %</text>"
     "<text x=\"40\" y=\"81\">50 %</text><text x=\"40\" y=\"131\">0 %</text></g>\n"
-    "<text x=\"45\" y=\"145\">60 minutes ago</text>"
-    "<text x=\"225\" y=\"145\" text-anchor=\"middle\">30</text>"
-    "<text x=\"405\" y=\"145\" text-anchor=\"end\">now</text>\n"
+    "<text x=\"45\" y=\"211\">60 minutes ago</text>"
+    "<text x=\"225\" y=\"211\" text-anchor=\"middle\">30</text>"
+    "<text x=\"405\" y=\"211\" text-anchor=\"end\">now</text>\n"
     "<g transform=\"translate(45 27)\">\n"
     "<path d=\"M0 0h360M0 50h360M0 100h360M0 0v100M180 0v100M360 0v100\"/>\n";
+
+#define SAVED_HIGH 40
 
 /* A line with a gap where a minute has no sample. */
 static void page_write_line(request_rec *r, bool is_load)
 {
     bool is_open = false;
 
-    ap_rprintf(r, "<path class=\"%s\" d=\"", is_load ? "load" : "effort");
+    ap_rprintf(r, "<path class=\"%s\" d=\"", is_load ? "load" : "level");
     for (unsigned age = EL_HISTORY_MINUTES; age-- > 0;) {
         el_history_point_t point;
         bool there = el_past_minute(age, &point);
@@ -220,21 +289,50 @@ static void page_write_line(request_rec *r, bool is_load)
     ap_rputs("\"/>\n", r);
 }
 
-/* Load and effort of the last hour, as lines and as a table. */
+/* A bar for each minute in which bytes were saved; the highest fills the plot. */
+static void page_write_saved(request_rec *r)
+{
+    el_history_point_t point;
+    double most = 0;
+
+    for (unsigned age = 0; age < EL_HISTORY_MINUTES; age++) {
+        most = el_past_minute(age, &point) ? fmax(most, point.saved) : most;
+    }
+    ap_rprintf(r, "<path class=\"saved\" d=\"M45 138h24v8h-24z\"/><text x=\"74\" y=\"147\">"
+                  "bytes saved, at most %s a minute</text>\n<g transform=\"translate(45 153)\">\n"
+                  "<path d=\"M0 0h360M0 40h360M0 0v40M180 0v40M360 0v40\"/>\n"
+                  "<path class=\"saved\" d=\"M0 0", page_bytes_text(r->pool, most));
+    for (unsigned age = EL_HISTORY_MINUTES; age-- > 0;) {
+        /* A minute may have begun since the first look. */
+        if (el_past_minute(age, &point) && point.saved > 0) {
+            double high = SAVED_HIGH * fmin(1, point.saved / fmax(1, most));
+
+            ap_rprintf(r, "M%u %dv-%.1fh5v%.1fz", 6 * (EL_HISTORY_MINUTES - 1 - age), SAVED_HIGH,
+                       high, high);
+        }
+    }
+    ap_rputs("\"/>\n</g>\n", r);
+}
+
+/* Load, levels and bytes saved of the last hour, as a chart and as a table. */
 static void page_write_hour(request_rec *r)
 {
     ap_rputs(chart, r);
     page_write_line(r, true);
     page_write_line(r, false);
-    ap_rputs("</g>\n</svg>\n<details>\n<summary>Values</summary>\n<table>\n<thead><tr>"
+    ap_rputs("</g>\n", r);
+    page_write_saved(r);
+    ap_rputs("</svg>\n<details>\n<summary>Values</summary>\n<table>\n<thead><tr>"
              "<th scope=\"col\">Minutes ago</th><th scope=\"col\">CPU load</th>"
-             "<th scope=\"col\">Effort</th></tr></thead>\n<tbody>\n", r);
+             "<th scope=\"col\">Levels</th><th scope=\"col\">Saved</th></tr></thead>\n"
+             "<tbody>\n", r);
     for (unsigned age = 0; age < EL_HISTORY_MINUTES; age++) {
         el_history_point_t point;
 
         if (el_past_minute(age, &point)) {
-            ap_rprintf(r, "<tr><th scope=\"row\">%u</th><td>%.0f %%</td><td>%.0f %%</td></tr>\n",
-                       age, 100 * point.load, 100 * point.position);
+            ap_rprintf(r, "<tr><th scope=\"row\">%u</th><td>%.0f %%</td><td>%.0f %%</td>"
+                          "<td>%s</td></tr>\n", age, 100 * point.load, 100 * point.position,
+                       page_bytes_text(r->pool, fmax(0, point.saved)));
         }
     }
     ap_rputs("</tbody>\n</table>\n</details>\n</section>\n", r);
@@ -276,7 +374,7 @@ static void page_write_codings(request_rec *r, uint64_t all)
     ap_rputs("</tbody>\n</table>\n</section>\n", r);
 }
 
-/* Responses that were not compressed, by reason, with each reason's meaning. */
+/* Responses that were not compressed, by reason: in words, with a link to the manual. */
 static void page_write_reasons(request_rec *r, uint64_t all)
 {
     ap_rputs("<section>\n<h2>Not compressed</h2>\n<table>\n<thead><tr><th scope=\"col\">Reason</th>"
@@ -286,9 +384,12 @@ static void page_write_reasons(request_rec *r, uint64_t all)
         uint64_t count = page_total((el_counter_t)(EL_COUNT_SKIPPED + i));
 
         if (count > 0) {
-            page_write_bar(r, apr_pstrcat(r->pool, "<code>", el_reasons[reason].note, "</code>: ",
-                                          ap_escape_html(r->pool, el_reasons[reason].text), NULL),
-                           count, all);
+            char *text = ap_escape_html(r->pool, el_reasons[reason].text);
+            const char *note = el_reasons[reason].note;
+
+            *text = (char)apr_toupper(*text);
+            page_write_bar(r, apr_psprintf(r->pool, "%s: <a href=\"?manual#%s\">%s</a>", text, note,
+                                           note), count, all);
             ap_rputs("</tr>\n", r);
         }
     }
@@ -327,7 +428,7 @@ void el_page_write_figures(request_rec *r, const apr_array_header_t *figures,
     for (int i = 0; i < figures->nelts; i++) {
         const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
 
-        if (strncmp(figure->key, beginning, strlen(beginning)) == 0) {
+        if (!figure->idle && strncmp(figure->key, beginning, strlen(beginning)) == 0) {
             ap_rprintf(r, "<tr><th scope=\"row\">%s</th><td>%s</td><td><code>%s</code></td></tr>\n",
                        ap_escape_html(r->pool, figure->text),
                        ap_escape_html(r->pool, figure->value), figure->key);
@@ -363,35 +464,51 @@ static void page_write_options(request_rec *r, const apr_array_header_t *figures
     }
 }
 
+static void page_begin(request_rec *r, const char *title)
+{
+    ap_set_content_type(r, "text/html; charset=utf-8");
+    apr_table_setn(r->headers_out, "Content-Security-Policy", policy);
+    apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+    ap_rprintf(r, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                  "<title>%s</title>\n<link rel=\"stylesheet\" href=\"?style\">\n"
+                  "</head>\n<body>\n<h1>%s</h1>\n<main>\n", title, title);
+}
+
 void el_page_answer(request_rec *r, const apr_array_header_t *figures)
 {
+    const char *query = r->args ? r->args : "";
     /* All responses that were counted, compressed or not. */
     uint64_t all = page_total(EL_COUNT_COMPRESSED) + page_total(EL_COUNT_PRECOMPRESSED);
 
-    if (r->args && strcmp(r->args, "style") == 0) {
+    if (strcmp(query, "style") == 0) {
         ap_set_content_type(r, "text/css; charset=utf-8");
         ap_rputs(style, r);
+        return;
+    }
+    if (strcmp(query, "manual") == 0) {
+        page_begin(r, "Why was this response not compressed?");
+        for (size_t i = 0; i < sizeof(manual) / sizeof(manual[0]); i++) {
+            ap_rputs(manual[i], r);
+        }
+        ap_rputs("</main>\n<p>From troubleshooting.md of the module's manual. "
+                 "<a href=\"?\">Back to the status page</a></p>\n</body>\n</html>\n", r);
         return;
     }
     for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
         all += page_total((el_counter_t)(EL_COUNT_SKIPPED + reason));
     }
-    ap_set_content_type(r, "text/html; charset=utf-8");
-    apr_table_setn(r->headers_out, "Content-Security-Policy", policy);
-    apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
-    ap_rputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             "<title>mod_elastic</title>\n<link rel=\"stylesheet\" href=\"?style\">\n"
-             "</head>\n<body>\n<h1>mod_elastic</h1>\n<main>\n",
-             r);
+    page_begin(r, "mod_elastic");
     page_write_warnings(r);
     page_write_facts(r, figures);
-    page_write_hour(r);
+    if (el_shared.config.control.mode != EL_CONTROL_OFF) {
+        page_write_hour(r);
+    }
     page_write_codings(r, all);
     page_write_reasons(r, all);
     page_write_options(r, figures);
     page_write_vhosts(r);
-    ap_rputs("<details>\n<summary>All figures</summary>\n", r);
+    ap_rputs("<details>\n<summary>Details</summary>\n", r);
     el_page_write_figures(r, figures, "");
     ap_rputs("</details>\n</main>\n<p>For programs: <a href=\"?auto\">lines</a>, "
              "<a href=\"?json\">JSON</a>, <a href=\"?openmetrics\">metrics</a>.</p>\n"

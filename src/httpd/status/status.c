@@ -138,22 +138,22 @@ static const row_t figure_rows[] = {
           "1 while the position file is followed"),
     GAUGE(CPU, SHARE, "ElasticCPU", "elastic_cpu_load_ratio", "CPU load of the last sample"),
     GAUGE(CPU_LOW, SHARE, "ElasticCPULow", "elastic_cpu_low_ratio",
-          "Load below which effort goes up"),
+          "Load below which levels go up"),
     GAUGE(CPU_HIGH, SHARE, "ElasticCPUHigh", "elastic_cpu_high_ratio",
-          "Load above which effort goes down"),
+          "Load above which levels go down"),
     GAUGE(INTERVAL, COUNT, "ElasticInterval", "elastic_sample_interval_seconds",
           "Time between samples of the load", MILLIS),
     COUNTER(SAMPLES, "ElasticSamples", "elastic_samples", "Samples of the load"),
     COUNTER(STEPS, "ElasticSteps", "elastic_position_changes",
-            "Changes of the position by the controller"),
+            "Changes of the levels by the controller"),
     GAUGE(POSITION, SHARE, "ElasticPosition", "elastic_position_ratio",
-          "Position of the levels, 0 the floor, 1 the ceiling"),
+          "Levels: 0 all at their lowest, 1 all at their highest"),
     ROW(LEVEL + EL_GZIP, COUNT, "ElasticLevelGzip", "Level of gzip", OF(levels, "coding", "gzip")),
     ROW(LEVEL + EL_BR, COUNT, "ElasticLevelBr", "Level of br", OF(levels, "coding", "br")),
     ROW(LEVEL + EL_ZSTD, COUNT, "ElasticLevelZstd", "Level of zstd", OF(levels, "coding", "zstd")),
     GAUGE(PRICE, SHARE, "ElasticPrice", "elastic_byte_price_seconds",
           "CPU time that a saved byte may cost", NANOS),
-    ROW(RATE, SHARE, "ElasticPriceRate", "Which is its time on a wire of, Mbit/s", .family = NULL),
+    ROW(RATE, SHARE, "ElasticPriceRate", "That is its time on a wire of, Mbit/s", .family = NULL),
     GAUGE(BYPASS, COUNT, "ElasticBypass", "elastic_bypass",
           "1 while nothing is compressed because of the load"),
     COUNTER(EL_COUNT_COMPRESSED, "ElasticCompressed", "elastic_compressed_responses",
@@ -168,11 +168,11 @@ static const row_t figure_rows[] = {
             "Responses served from precompressed files"),
     EL_PRECOMPRESSED_FAULTS(PRECOMPRESSED_ROW)
     COUNTER(EL_COUNT_CACHE_HITS, "ElasticCacheHits", "elastic_cache_hits",
-            "Responses with a cached encoding"),
+            "Responses with a compressed copy from the cache"),
     COUNTER(EL_COUNT_CACHE_MISSES, "ElasticCacheMisses", "elastic_cache_misses",
-            "Bodies without a cached encoding that is as good"),
+            "Bodies without a compressed copy that is as good"),
     COUNTER(EL_COUNT_CACHE_STORED, "ElasticCacheStored", "elastic_cache_stored",
-            "Encodings that the cache took"),
+            "Compressed copies that the cache took"),
     COUNTER(EL_COUNT_CACHE_FAULTS, "ElasticCacheFaults", "elastic_cache_faults",
             "Faults of the cache"),
     COUNTER(EL_COUNT_CACHE_BUSY, "ElasticCacheBusy", "elastic_cache_busy",
@@ -180,11 +180,11 @@ static const row_t figure_rows[] = {
     GAUGE(BROKEN, COUNT, "ElasticCacheBroken", "elastic_cache_broken",
           "1 while the cache is off because children ended in it"),
     COUNTER(EL_COUNT_IMPROVED, "ElasticImproved", "elastic_improved_encodings",
-            "Cached encodings that were made smaller while the CPU was idle"),
+            "Compressed copies that were made smaller while the CPU was idle"),
     COUNTER(IMPROVED_USEC, "ElasticImprovedUsec", "elastic_improving_cpu_seconds",
-            "CPU time of improving encodings", MICROS),
+            "CPU time of making compressed copies smaller", MICROS),
     COUNTER(EL_COUNT_IMPROVED_BYTES, "ElasticImprovedBytes", "elastic_improved_bytes",
-            "Bytes that responses had less for improved encodings"),
+            "Bytes that responses had less for that"),
     COUNTER(EL_COUNT_DICTIONARIES, "ElasticDictionaries", "elastic_dictionaries",
             "Responses that became dictionaries"),
     COUNTER(EL_COUNT_DICTIONARY_FAULTS, "ElasticDictionaryFaults", "elastic_dictionary_faults",
@@ -192,9 +192,9 @@ static const row_t figure_rows[] = {
     COUNTER(EL_COUNT_DIFFERENCES, "ElasticDifferences", "elastic_differences",
             "Responses that were compressed with a dictionary"),
     COUNTER(EL_COUNT_DIFFERENCES_IN, "ElasticDifferenceBytesIn", "elastic_difference_input_bytes",
-            "Bytes of those before"),
+            "Bytes of these before"),
     COUNTER(EL_COUNT_DIFFERENCES_OUT, "ElasticDifferenceBytesOut",
-            "elastic_difference_output_bytes", "Bytes of those after"),
+            "elastic_difference_output_bytes", "Bytes of these after"),
     EL_DICTIONARY_REASONS(DICTIONARY_ROW)
     COUNTER(EL_COUNT_PROBES, "ElasticProbes", "elastic_trials",
             "Trials of the beginning of streamed bodies"),
@@ -276,6 +276,39 @@ static void status_read_controller(now_t *now)
                                                : now->number[PRICE];
 }
 
+/*
+ * True if no level follows from the number `which`, or it is not there: thresholds while a price
+ * sets the levels, a price while a file does, a load that nobody reads.
+ */
+static bool status_is_idle(int which)
+{
+    const el_control_config_t *config = &el_shared.config.control;
+    bool is_off = config->mode == EL_CONTROL_OFF, is_bypassing = config->bypass <= 1;
+    bool follows = el_shared.config.position
+                   && atomic_load(&el_shared.block->state.source) == EL_SOURCE_FILE;
+    bool by_load = !is_off && !follows && (is_bypassing || !el_control_is_priced(config));
+
+    switch (which) {
+    case CPU:
+    case INTERVAL:
+    case SAMPLES:
+    case STEPS:
+    case POSITION:
+        return is_off;
+    case CPU_LOW:
+        return !by_load && (is_off || el_shared.config.idle <= 0);
+    case CPU_HIGH:
+        return !by_load;
+    case PRICE:
+    case RATE:
+        return follows;
+    case BYPASS:
+        return is_off || (!is_bypassing && !follows);
+    default:
+        return false;
+    }
+}
+
 /* The figures (el_figure_t) now. */
 static apr_array_header_t *status_read_figures(apr_pool_t *pool)
 {
@@ -307,6 +340,7 @@ static apr_array_header_t *status_read_figures(apr_pool_t *pool)
             .value = row->format ? apr_psprintf(pool, row->format, number) : now.word[row->which],
             .text = row->unit ? apr_psprintf(pool, "%s, %s", row->text, row->unit) : row->text,
             .number = row->format != NULL,
+            .idle = row->format && status_is_idle(row->which),
             .family = row->own.name ? &row->own : row->family,
             .label = row->label,
             .label_value = row->label_value,
@@ -433,9 +467,9 @@ static void status_write_histograms(request_rec *r)
 {
     static const el_family_t families[EL_TALLY_KINDS] = {
         [EL_TALLY_TIME] = {"elastic_encoding_seconds", EL_METRIC_HISTOGRAM,
-                           "Time elapsed in the encoder"},
+                           "Time elapsed while a body was compressed"},
         [EL_TALLY_SIZE] = {"elastic_body_size_bytes", EL_METRIC_HISTOGRAM,
-                           "Bodies before they were encoded"},
+                           "Bodies before they were compressed"},
     };
 
     for (int i = 0; i < EL_TALLY_KINDS; i++) {
@@ -467,11 +501,11 @@ static void status_write_made(request_rec *r)
 {
     static const el_family_t families[EL_TALLY_COUNTS] = {
         [EL_TALLY_RESPONSES] = {"elastic_coding_responses", EL_METRIC_COUNTER,
-                                "Encoded responses, by coding and what made the encoding"},
+                                "Compressed responses, by coding and engine"},
         [EL_TALLY_IN] = {"elastic_coding_input_bytes", EL_METRIC_COUNTER,
-                         "Bodies of encoded responses, before, by coding and what made it"},
+                         "Bodies of compressed responses, before, by coding and engine"},
         [EL_TALLY_OUT] = {"elastic_coding_output_bytes", EL_METRIC_COUNTER,
-                          "Bodies of encoded responses, after, by coding and what made it"},
+                          "Bodies of compressed responses, after, by coding and engine"},
     };
 
     for (int which = 0; which < EL_TALLY_COUNTS; which++) {
