@@ -125,14 +125,6 @@ static void cost_learn(_Atomic uint64_t *words, const estimate_t *estimate, doub
     }
 }
 
-/* Seconds since a mean's last measurement; UINT32_MAX: none. */
-static uint32_t cost_age_of_mean(const _Atomic uint64_t *word, uint32_t now)
-{
-    uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
-
-    return value ? cost_age_of(value, now) : UINT32_MAX;
-}
-
 /*
  * Gains of the means. With a measurement a second, the machine's and the coding's mean together
  * follow a change within half a minute; the setup's own mean averages about fifty measurements. For
@@ -274,9 +266,13 @@ el_cost_t el_cost_differ(el_cost_t plain, uint32_t own)
 
 uint32_t el_cost_age(const el_costs_t *costs, el_cost_key_t key, uint32_t now)
 {
-    return cost_is_setup(key) ? cost_age_of_mean(&costs->word[EL_COST_TIME + cost_index_of(key)],
-                                                 now)
-                              : UINT32_MAX;
+    uint64_t value = 0;
+
+    if (cost_is_setup(key)) {
+        value = atomic_load_explicit(&costs->word[EL_COST_TIME + cost_index_of(key)],
+                                     memory_order_relaxed);
+    }
+    return value ? cost_age_of(value, now) : UINT32_MAX;
 }
 
 double el_cost_slowness(const el_costs_t *costs, uint32_t now)

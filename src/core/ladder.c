@@ -61,25 +61,12 @@ unsigned el_ladder_start(const el_range_t *ranges)
     return best;
 }
 
-/* Order: less time first; with equal time, fewer bytes first. */
-static bool ladder_is_before(const el_rung_t *a, const el_rung_t *b)
-{
-    return a->cost.nsec != b->cost.nsec ? a->cost.nsec < b->cost.nsec
-                                        : a->cost.size < b->cost.size;
-}
-
 /* ns of CPU time for each byte that `b` saves over `a`; `b` makes fewer. */
 static double ladder_price_between(const el_rung_t *a, const el_rung_t *b)
 {
     double saved = ((double)a->cost.size - (double)b->cost.size) / 10000 * 1024;
 
     return ((double)b->cost.nsec - (double)a->cost.nsec) / saved;
-}
-
-static bool ladder_is_within(const el_rung_t *rung, const el_rung_t *most)
-{
-    return rung->cost.size <= most->cost.size
-           || (rung->coding == most->coding && rung->level >= most->level);
 }
 
 size_t el_ladder_bound(el_rung_t *rungs, size_t count, el_rung_t most)
@@ -89,7 +76,8 @@ size_t el_ladder_bound(el_rung_t *rungs, size_t count, el_rung_t most)
 
     for (size_t i = 0; i < count; i++) {
         fewest = rungs[i].cost.size < fewest.cost.size ? rungs[i] : fewest;
-        if (ladder_is_within(&rungs[i], &most)) {
+        if (rungs[i].cost.size <= most.cost.size
+            || (rungs[i].coding == most.coding && rungs[i].level >= most.level)) {
             rungs[left++] = rungs[i];
         }
     }
@@ -108,7 +96,10 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
         el_rung_t rung = rungs[i];
         size_t at = i;
 
-        for (; at > 0 && ladder_is_before(&rung, &rungs[at - 1]); at--) {
+        /* Less time first; with equal time, fewer bytes first. */
+        for (; at > 0 && (rung.cost.nsec < rungs[at - 1].cost.nsec
+                          || (rung.cost.nsec == rungs[at - 1].cost.nsec
+                              && rung.cost.size < rungs[at - 1].cost.size)); at--) {
             rungs[at] = rungs[at - 1];
         }
         rungs[at] = rung;

@@ -192,12 +192,6 @@ typedef struct {
     el_cost_t cost;
 } against_t;
 
-/* The next level to look at: every second one, and the last. */
-static int choose_level_after(int level, el_range_t range)
-{
-    return level < range.max && level + 2 > range.max ? range.max : level + 2;
-}
-
 /*
  * Finds the best level with a dictionary among every second one: each level needs a dictionary
  * prepared for it, and adjacent levels differ little. The lowest if all exceed ElasticMaxTime.
@@ -209,10 +203,12 @@ static against_t choose_best_against(const el_choose_for_t *body, worth_t worth)
     uint32_t most = choose_allowance(body->policy, &body->facts->moment);
     against_t best = {.setup.level = -1};
 
-    for (int level = range.min; level <= range.max; level = choose_level_after(level, range)) {
+    /* Every second level, and the last. */
+    for (int level = range.min, next; level <= range.max; level = next) {
         el_setup_t setup = {.level = level, .size_hint = choose_length_of(body->facts)};
         el_cost_t cost;
 
+        next = level < range.max && level + 2 > range.max ? range.max : level + 2;
         memcpy(setup.shares, body->facts->demand.shares, sizeof(setup.shares));
         cost = el_costs_expect(coding, &setup, true);
         if (best.setup.level < 0
@@ -224,24 +220,19 @@ static against_t choose_best_against(const el_choose_for_t *body, worth_t worth)
     return best;
 }
 
-/* The coding without a dictionary that the client likes at least as much, or EL_IDENTITY. */
-static el_coding_t choose_rival_of(const el_demand_t *demand)
-{
-    const uint16_t *q = demand->accept.q;
-    el_coding_t coding = el_accept_choose(&demand->accept, demand->order, demand->order_count);
-
-    return coding != EL_IDENTITY && q[coding] >= q[demand->available] ? coding : EL_IDENTITY;
-}
-
 /* Chooses between the dictionary and the coding without one that the client likes as well. */
 static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding_t coding)
 {
-    el_coding_t rival = choose_rival_of(&body->facts->demand);
+    const el_demand_t *demand = &body->facts->demand;
+    el_coding_t rival = el_accept_choose(&demand->accept, demand->order, demand->order_count);
     el_choice_t ordinary = {.coding = EL_IDENTITY};
     worth_t worth;
     against_t best;
     el_cost_t cost;
 
+    if (demand->accept.q[rival] < demand->accept.q[demand->available]) {
+        rival = EL_IDENTITY;
+    }
     if (rival != EL_IDENTITY) {
         ordinary = choose_ordinary(body, rival);
         if (body->facts->moment.bypass) {
