@@ -197,14 +197,14 @@ def test_readme_its_chart_and_the_tables_are_made_of_the_rounds(tmp_path):
                                  for rate in legs.RATES}}
             for load in (0.1, 0.7) for number in range(1, 6)
             for leg in ("default", "zstd 1", "zstd 9")]
-    rows.append({"regime": "12 to 120 KB: 0.7", "leg": "br 5", "round": 0, "overload": 1.5})
+    rows.append({"regime": "12 to 120 KB: 0.7", "leg": "mod_brotli 5", "round": 0, "overload": 1.5})
     load = kept["experiments"]["load"]
     load["tables"]["load-rounds"] = results.finite({"caption": "", **results.compact(rows)})
     text = readme.written("<!-- regret: scripts/bench readme -->\n<!-- end of regret -->\n",
                           json.dumps(kept))
-    assert "| mod_elastic, default settings | 1.00, 1.00 | 1.00, 1.00 | 1.00 | 2 |" in text
+    assert "| mod_elastic, default settings | 1.00, 1.00 | 1.00, 1.00 | 1.00 | 2 of 2 |" in text
     assert "| mod_elastic, pinned zstd 1 | 1.20, 1.20 |" in text
-    assert "pinned br 5 | –, – | –, – | – | 0; 1 overloaded, up to 1.50 times |" in text
+    assert "mod_brotli 5 | –, – | –, – | – | 0 of 1 |" in text
     assert "[1 more rows," in text and "zstd 9" not in text
     readme.draw(kept["experiments"], tmp_path)
     assert "pinned zstd 1" in (tmp_path / "chart-dark.svg").read_text(encoding="utf-8")
