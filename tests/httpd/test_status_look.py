@@ -18,7 +18,7 @@ from kit.chromium import CHROMIUM, OPTIONS
 # The folder for the manual's pictures; without it they are taken but not stored.
 PICTURES = os.environ.get("ELASTIC_PICTURES")
 
-SIZES = {"desktop": (800, 1240), "phone": (390, 1240)}
+SIZES = {"desktop": (800, 1197), "phone": (390, 1240)}
 COLORS = {"light": 1, "dark": 0}  # Blink's numbers
 
 # Loads the page in a frame of its own size, opens closed parts, and reports elements that are too
@@ -53,22 +53,26 @@ pytestmark = [pytest.mark.package("chromium-headless-shell"),
               pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")]
 
 
+def visit(server, load):
+    """More of them make a higher load."""
+    for number in range(1 + load // 16):
+        server.write(f"{number}.js", bodies.text(120000) + b"%d" % number)
+        for path, coding in (("/index.html", "gzip"), (f"/{number}.js", "br"),
+                             ("/photo.png", "br"), ("/news/today.html", None)):
+            server.get(path, ae=coding)
+
+
 @pytest.fixture(scope="module")
 def site(httpd_shared, tmp_path_factory):
     """A server with something in every section: a whole hour, a cache, and a warning."""
-    server = hour.start(
-        httpd_shared, tmp_path_factory.mktemp("hour"), "ElasticCache On\n", modules=keep.SHMCB,
+    return hour.start(
+        httpd_shared, tmp_path_factory.mktemp("hour"), "ElasticCache On\n", visit,
+        modules=keep.SHMCB,
         files={"index.html": bodies.text(50000), "photo.png": bodies.noise(30000),
                "news/today.html": bodies.text(30000),
                **{f"{name}{query}.html": PROBE.replace("WIDTH", str(width)).replace(
                    "QUERY", query and f"?{query}")
                   for name, (width, _) in SIZES.items() for query in ("", "manual")}})
-    for number in range(160):
-        server.write(f"{number % 12}.js", bodies.text(120000) + b"%d" % (number % 12))
-        for path, coding in (("/index.html", "br"), (f"/{number % 12}.js", "gzip"),
-                             ("/photo.png", "br"), ("/news/today.html", None)):
-            server.get(path, ae=coding)
-    return server
 
 
 def browse(site, profile, color, path, *arguments):

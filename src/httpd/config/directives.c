@@ -813,10 +813,10 @@ const command_rec el_commands[] = {
     WORDS("ElasticPrecompressedRoot", directives_set_precompressed_root, NOT_HTACCESS,
           "the path of a folder of precompressed files, at the paths of their files"),
     VALUE("ElasticCache", EVERYWHERE,
-          "On or Off: whether compressed copies of bodies are cached and sent again",
+          "On or Off: whether compressed copies of bodies are stored and sent again",
           ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),
     GLOBAL_WORDS("ElasticCacheStore", directives_set_cache_store,
-                 "where compressed copies are cached: shmcb, or shmcb:(BYTES), 8192 to 4294967294; "
+                 "where compressed copies are stored: shmcb, or shmcb:(BYTES), 8192 to 4294967294; "
                  "redis:HOST[:PORT] or memcache:HOST[:PORT], several with commas between"),
     PATH("ElasticCacheKey", cache_key,
          "the path of a file of 32 bytes or more that nobody but its owner may read"),
@@ -824,7 +824,7 @@ const command_rec el_commands[] = {
           "server or all: whether virtual hosts use each other's compressed copies",
           .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),
     VALUE("ElasticCacheMaxSize", RSRC_CONF,
-          "the bytes of the largest compressed copy that is cached; K, M or G may follow",
+          "the bytes of the largest compressed copy that is stored; K, M or G may follow",
           GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = UNIT_BYTES, .max = INT_MAX,
           .unset = 1024 * 1024),
     WORDS("ElasticDictionary", directives_set_dictionary, NOT_HTACCESS,

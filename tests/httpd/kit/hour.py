@@ -14,8 +14,9 @@ ElasticInterval 100ms
 """
 
 
-def start(httpd, directory, config="", **options):
-    """A server after LOADS, with a sample for each minute; the last minute has not ended."""
+def start(httpd, directory, config="", during=None, **options):
+    """A server after LOADS, with a sample for each minute; the last minute has not ended.
+    `during` is called in each minute before its sample, with the server and the load."""
     clock = faults.Clock(directory)
     server = httpd(CONFIG + config, start=False, allow_log=[SHORT_INTERVAL], **clock.options,
                    **options)
@@ -23,5 +24,7 @@ def start(httpd, directory, config="", **options):
     driven = Driven(server.start(), stat)
     for load in LOADS:
         clock.skip(monotonic=60)
+        if during:
+            during(server, load)
         driven.load(load)
     return server
