@@ -2,7 +2,7 @@
  * The decision: all facts of a response -> the coding to compress with, or a named reason not to.
  *
  * The reason is the log's note, the status page's counter and the test's assertion. A new reason is
- * one row of EL_REASONS; the compiler then asks filter_is_final() in src/httpd/response/filter.c
+ * one row of EL_REASONS; the compiler then asks filter_identity() in src/httpd/response/filter.c
  * about it.
  *
  * Pure; any thread.

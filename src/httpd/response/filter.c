@@ -149,23 +149,30 @@ static void filter_set_header(el_response_t *response, el_coding_t coding)
     el_fields_set_coding(response->r, coding, response->policy.etag);
 }
 
+typedef enum {
+    LEFT_TO_OTHERS, /* a compressor after this filter may encode it */
+    FINAL,          /* none may */
+    FINAL_HERE,     /* nor that, though a stock module would have encoded it */
+} identity_t;
+
 /*
- * True if the identity is final: no compressor after this filter may encode it. Not if it is too
- * small for a drop-in filter, or the client does not take that filter's coding: another one may.
+ * Of a body that is sent uncompressed. If it is too small for a drop-in filter, or the client does
+ * not take that filter's coding, another one may encode it.
  */
-static bool filter_is_final(const el_policy_t *policy, el_reason_t reason)
+static identity_t filter_identity(const el_policy_t *policy, el_reason_t reason)
 {
     switch (reason) {
     case EL_REASON_SMALL:
     case EL_REASON_NOT_ACCEPTABLE:
-        return !policy->is_stock;
+        return policy->is_stock ? LEFT_TO_OTHERS : FINAL;
     case EL_REASON_RANGE:
     case EL_REASON_NO_TRANSFORM:
+        return FINAL;
     case EL_REASON_BYPASS:
     case EL_REASON_NOT_SMALLER:
     case EL_REASON_MEMORY:
     case EL_REASON_ERROR:
-        return true;
+        return FINAL_HERE;
     case EL_REASON_NONE:
     case EL_REASON_OFF:
     case EL_REASON_TYPE:
@@ -177,7 +184,7 @@ static bool filter_is_final(const el_policy_t *policy, el_reason_t reason)
     case EL_REASON_COUNT:
         break; /* no default: the compiler then reports a new reason */
     }
-    return false;
+    return LEFT_TO_OTHERS;
 }
 
 /* Sends the body `bb` uncompressed, for decision.reason, and removes the filter. */
@@ -187,8 +194,7 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
     ap_filter_t *f = response->filter;
     request_rec *r = response->r;
     el_reason_t reason = decision.reason;
-    bool encoded_by_stock = reason == EL_REASON_BYPASS || reason == EL_REASON_NOT_SMALLER
-                            || reason == EL_REASON_MEMORY || reason == EL_REASON_ERROR;
+    identity_t identity = filter_identity(&response->policy, reason);
     uint64_t announced;
     apr_off_t there;
 
@@ -205,12 +211,12 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
      * A stock compressor would encode the body and remove Content-Length, so a wrong one did no
      * harm there (see hold_read_length()). Here the client would wait for missing bytes.
      */
-    if (encoded_by_stock && !r->proxyreq && !response->facts.demand.head
+    if (identity == FINAL_HERE && !r->proxyreq && !response->facts.demand.head
         && el_fields_length(&response->fields, &announced)
         && apr_brigade_length(bb, 0, &there) == APR_SUCCESS && (uint64_t)there != announced) {
         el_field_unset(r, "Content-Length");
     }
-    if (filter_is_final(&response->policy, reason)) {
+    if (identity != LEFT_TO_OTHERS) {
         response->claimed = true;
         if (response->behind & EL_ROLE_COMPRESSORS & ~el_chain_ours()) {
             apr_table_setn(r->subprocess_env, "no-gzip", "1");
