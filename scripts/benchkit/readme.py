@@ -35,9 +35,9 @@ def figures(experiments):
     if rows:
         table, left = regret_table(rows)
         made["regret"] = (
-            "How many times as long as with the best row of a load a PHP page takes to arrive, for\n"
-            "clients of gzip, br and zstd: the mean of all loads (0.1 to 0.8 of a CPU), and the worst\n"
-            "(`scripts/bench load`). Loads that overload a row are in no figure of it:\n\n" + table
+            "How many times as long as with the best row a PHP page takes to arrive, for clients of\n"
+            "gzip, br and zstd: mean and worst of the loads that do not overload a row (served of\n"
+            "measured: fewer are easier; `scripts/bench load`):\n\n" + table
             + f"\n\n{load['rounds']} rounds. [{left} more rows, other clients, each load, p95, first "
             "text](docs/results/regret.md).\n")
     return made
