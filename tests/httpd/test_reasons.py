@@ -276,6 +276,8 @@ def test_a_precompressed_file_and_a_cached_encoding(site):
     check.whole(answer, "gzip", TEXT)
     assert (found["reason"], found["coding"]) == ("precompressed", "gzip")
     assert int(found["in"]) == len(TEXT) and int(found["out"]) == len(answer.raw)
+    for _ in range(2):  # seen, and seen again
+        site.get("/kept/page.asis", ae="gzip")
     answer, found = check.once(lambda: explained(site, "/kept/page.asis"),
                                lambda got: got[1]["reason"] == "cache")
     check.whole(answer, "gzip", TEXT)
