@@ -94,8 +94,10 @@ def parse_arguments(arguments):
     return options
 
 
-def command_of(name, scale):
-    return " ".join(["scripts/bench", name, *([f"--{scale}"] if scale != "normal" else [])])
+def command_of(name, options):
+    return " ".join(["scripts/bench", name,
+                     *([f"--{options.scale}"] if options.scale != "normal" else []),
+                     *([f"--rounds {options.rounds}"] if options.rounds else [])])
 
 
 def run_experiment(name, options):
@@ -107,7 +109,7 @@ def run_experiment(name, options):
     say(f"{name}: about {seconds:.0f} s")
     with Run(name, options.scale, options.out, seconds, options.download,
              options.rounds) as run:
-        results.save(run, experiment.run(run), experiment, command_of(name, options.scale))
+        results.save(run, experiment.run(run), experiment, command_of(name, options))
         run.publish()
 
 

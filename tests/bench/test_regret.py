@@ -1,6 +1,7 @@
 """Regret: who is the best leg of a regime, what is a time on a wire, and who is overloaded."""
 
 import gzip
+import argparse
 import json
 import math
 import types
@@ -8,7 +9,7 @@ import zlib
 
 import pytest
 
-from benchkit import arrivals, clients, legs, readme, regimes, regret, results, setups, site
+from benchkit import arrivals, cli, clients, legs, readme, regimes, regret, results, setups, site
 from benchkit.experiments import gain
 from benchkit.tools import ROOT, BenchError
 
@@ -219,3 +220,9 @@ def test_the_spread_of_levels_is_that_of_compression_alone():
             cpu("zlib, 9", 9000, "a: 0.5")]
     assert gain.spread(rows, ["zlib, 1", "zlib, 5", "zlib, 9"]) == 4
     assert math.isnan(gain.spread([*rows, cpu("zlib, 2", 900)], ["zlib, 1", "zlib, 2"]))
+
+
+@pytest.mark.parametrize("scale, count, said", [
+    ("normal", 0, "scripts/bench gain"), ("quick", 5, "scripts/bench gain --quick --rounds 5")])
+def test_the_record_has_the_command_that_was_run(scale, count, said):
+    assert cli.command_of("gain", argparse.Namespace(scale=scale, rounds=count)) == said
