@@ -1,7 +1,7 @@
 """Regret: who is the best leg of a regime, what is a time on a wire, and who is overloaded."""
 
-import gzip
 import argparse
+import gzip
 import json
 import math
 import types
