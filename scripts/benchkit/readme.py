@@ -35,9 +35,9 @@ def figures(experiments):
     if rows:
         table, left = regret_table(rows)
         made["regret"] = (
-            "How many times as long as with the best row a PHP page takes to arrive, for clients of\n"
-            "gzip, br and zstd: mean and worst of the loads that do not overload a row (served of\n"
-            "measured: fewer are easier; `scripts/bench load`):\n\n" + table
+            "Time until a PHP page has arrived; 1.00 is the best row at each load. Mean and worst of\n"
+            "the loads that a row can serve: \"2 of 4\" lacks the heaviest, which flatters it. Clients\n"
+            "of gzip, br and zstd (`scripts/bench load`):\n\n" + table
             + f"\n\n{load['rounds']} rounds. [{left} more rows, other clients, each load, p95, first "
             "text](docs/results/regret.md).\n")
     return made
