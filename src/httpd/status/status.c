@@ -153,7 +153,7 @@ static const row_t figure_rows[] = {
     ROW(LEVEL + EL_ZSTD, COUNT, "ElasticLevelZstd", "Level of zstd", OF(levels, "coding", "zstd")),
     GAUGE(PRICE, SHARE, "ElasticPrice", "elastic_byte_price_seconds",
           "CPU time that a saved byte may cost", NANOS),
-    ROW(RATE, SHARE, "ElasticPriceRate", "The rate that sends it in that time, Mbit/s", .family = NULL),
+    ROW(RATE, SHARE, "ElasticPriceRate", "The rate that sends it as fast, Mbit/s", .family = NULL),
     GAUGE(BYPASS, COUNT, "ElasticBypass", "elastic_bypass",
           "1 while nothing is compressed because of the load"),
     COUNTER(EL_COUNT_COMPRESSED, "ElasticCompressed", "elastic_compressed_responses",
