@@ -8,7 +8,7 @@ import pytest
 from kit import bodies, check
 from kit.client import Incomplete
 from kit.fpm import Fpm
-from kit.proxied import EACH, WAYS, locations, start
+from kit.proxied import EACH, WAYS, Steps, locations, start
 
 LOG = r"\[proxy(_fcgi)?:\w+\]"
 
@@ -32,8 +32,8 @@ TAGGED = b"<p>a page with a tag</p>\n" * 400
 
 # Below, a script waits for the test before it continues.
 WAIT = """<?php
-function await($step) {
-    for ($turn = 0; $turn < 1000 && !file_exists(getenv('KIT') . "/steps/$step"); $turn++) {
+function await($n) {
+    for ($turn = 0; $turn < 1000 && $n && !file_exists(getenv('KIT') . "/steps/$n"); $turn++) {
         clearstatcache();
         usleep(10000);
     }
@@ -43,7 +43,7 @@ function await($step) {
 PARTS = WAIT + """
 header('Content-Type: ' . $_GET['type']);
 for ($n = 0; $n < 4; $n++) {
-    if ($n) await($n);
+    await($n);
     echo str_repeat("part $n of the page\\n", (int)$_GET['times']), "<end $n>\\n";
     flush();
 }
@@ -54,7 +54,7 @@ KILLED = WAIT + """
 header('Content-Type: text/plain');
 echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, 50000);
 flush();
-if (isset($_GET['wait'])) await('seen');
+await($_GET['wait'] ?? 0);
 exec('kill -9 ' . getmypid());
 """
 
@@ -78,9 +78,6 @@ def server(httpd_shared):
     """Uses SetHandler with flushing below /way/, and ProxyPassMatch without below /passed-way/."""
     server = start(httpd_shared, "", ["proxy_fcgi"], start=False, tls=True, h2=True,
                    files={"text.bin": bodies.text(1 << 20), **PAGES})
-    steps = server.root / "steps"
-    steps.mkdir()
-    steps.chmod(0o755)
     fpm = Fpm(server.root)
     server.configure(
         "KeepAliveTimeout 1\n"
@@ -161,41 +158,32 @@ def test_what_php_has_encoded_passes(server, way, coding, page, protocol):
 # --- parts, and broken ends
 
 
-@pytest.fixture
-def step(server):
-    """step(name) lets the script that waits for it continue."""
-    directory = server.root / "steps"
-    yield lambda name: (directory / str(name)).touch()
-    for file in directory.iterdir():
-        file.unlink()
+@pytest.fixture(scope="module")
+def steps(server):
+    return Steps(server)
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("type", ["text/event-stream", "text/html"])
 @pytest.mark.parametrize("times", [1, 3000])
 @EACH
-def test_a_part_is_decodable_before_the_next_is_made(server, step, way, coding, times, type,
+def test_a_part_is_decodable_before_the_next_is_made(server, steps, way, coding, times, type,
                                                      protocol):
-    path = way.path(f"parts.php?times={times}&type={type}")
-    with server.stream(path, ae=coding, protocol=protocol) as stream:
-        assert (stream.status, stream.coding) == (200, coding)
-        for n in range(4):
-            stream.wait_for(b"<end %d>" % n, 5)
-            step(n + 1)
-        body = stream.read_all()
-    assert body == b"".join(b"part %d of the page\n" % n * times + b"<end %d>\n" % n
-                            for n in range(4))
+    steps.check(server, way.path(f"parts.php?times={times}&type={type}"), coding,
+                [b"part %d of the page\n" % n * times + b"<end %d>\n" % n for n in range(4)],
+                protocol)
 
 
 @pytest.mark.smoke
 @pytest.mark.protocols("http/1.1", "http/1.0", "h2c")
 @EACH
-def test_a_script_that_dies_midway_never_looks_whole(server, step, way, coding, protocol):
+def test_a_script_that_dies_midway_never_looks_whole(server, steps, way, coding, protocol):
     server.expect_log(LOG)
-    with server.stream(way.path("killed.php?wait"), ae=coding, protocol=protocol) as stream:
+    steps.clear()
+    with server.stream(way.path("killed.php?wait=1"), ae=coding, protocol=protocol) as stream:
         assert (stream.status, stream.coding) == (200, coding)
         stream.wait_for(bodies.text(50000), 5)
-        step("seen")
+        steps.go(1)
         # httpd leaves an HTTP/2 stream open; it closes other connections.
         with pytest.raises((Incomplete, OSError)):
             stream.read_all(timeout=1.5)

@@ -7,6 +7,7 @@
     connection.send(head("/elastic/x", Content_Encoding="gzip", Content_Length=len(sent)) + sent)
 """
 
+import functools
 import gzip
 import hashlib
 import json
@@ -27,12 +28,13 @@ WAYS = {"elastic": "ElasticInflate On", "deflate": "SetInputFilter DEFLATE"}
 PLACES = "".join(f"<Location ~ /{name}/>\n{line}\n</Location>\n" for name, line in WAYS.items())
 
 _ENCODERS = {
-    "gzip": lambda data: gzip.compress(data, mtime=0),
+    "gzip": lambda data: gzip.compress(data, 6, mtime=0),
     "br": lambda data: brotli.compress(data, quality=3),
     "zstd": zstandard.ZstdCompressor(level=3, write_checksum=True).compress,
 }
 
 
+@functools.lru_cache(maxsize=32)
 def encode(data, *codings):
     """Applies the codings in the given order."""
     for coding in codings:
