@@ -147,17 +147,6 @@ def test_a_client_that_waits_gets_100_continue_or_is_refused(server, way):
     assert f"Accept-Encoding: {inflate.KNOWN}\r\n".encode() in data
 
 
-def test_htaccess_alone_asks_for_it(httpd):
-    """Until a .htaccess file enables it, no request is inspected."""
-    server = httpd("<Directory {docs}>\nAllowOverride FileInfo\n</Directory>",
-                   cgi={"echo.cgi": inflate.ECHO, "on/echo.cgi": inflate.ECHO})
-    sent = encode(BODY, "gzip")
-    is_body(read(post(server, "/echo.cgi", sent)), sent, "gzip")
-    server.write("on/.htaccess", "ElasticInflate On\n")
-    is_body(read(post(server, "/on/echo.cgi", sent)), BODY)
-    is_body(read(post(server, "/echo.cgi", sent)), sent, "gzip")
-
-
 # --- readers that are not scripts or origins
 
 

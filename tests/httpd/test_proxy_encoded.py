@@ -34,11 +34,16 @@ def _fields(name, *values):
     return [(name, value) for value in values]
 
 
-ENCODED = {
-    ",".join(codings): (_fields("Content-Encoding", *codings), body) for codings, body in (
-        (["gzip"], GZ), (["x-gzip"], GZ), (["GZip"], GZ), (["br"], BR), (["zstd"], ZSTD),
-        (["gzip, br"], GZ_BR), (["gzip", "br"], GZ_BR), (["identity, gzip"], GZ),
-        (["identity", "gzip"], GZ), (["aes128gcm"], ZSTD))
+# {name: (fields, body, the reason not to encode it)}
+KEPT = {
+    **{",".join(codings): (_fields("Content-Encoding", *codings), body, "encoded")
+       for codings, body in (
+           (["gzip"], GZ), (["x-gzip"], GZ), (["GZip"], GZ), (["br"], BR), (["zstd"], ZSTD),
+           (["gzip, br"], GZ_BR), (["gzip", "br"], GZ_BR), (["identity, gzip"], GZ),
+           (["identity", "gzip"], GZ), (["aes128gcm"], ZSTD))},
+    **{",".join(values): (_fields("Cache-Control", *values), BODY, "no-transform") for values in (
+        ["no-transform"], ["max-age=1,No-Transform"], ["max-age=60", "public, no-transform"],
+        ["no-transform", "max-age=3"], ["max-age=3", "public", "x=1, No-Transform"])},
 }
 
 
@@ -47,36 +52,24 @@ def server(httpd_shared, origin):
     return start(httpd_shared, config(origin.url), tls=True, h2=True)
 
 
-def _passes(server, origin, path, protocol, fields, body, reason):
-    """The response is unchanged, and was not negotiated."""
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", KEPT)
+@EACH_WAY
+def test_what_may_not_be_encoded_passes_untouched(server, origin, way, name, protocol):
+    """And was not negotiated."""
+    fields, body, reason = KEPT[name]
     origin.route("/kept", _page(TAG, ("Accept-Ranges", "bytes"), *fields, body=body))
     for ae in ("gzip", "br", "gzip, br, zstd", None):
-        answer = server.get(path, ae=ae, protocol=protocol)
+        answer = server.get(way.path("kept"), ae=ae, protocol=protocol)
         assert answer.status == 200 and answer.complete and answer.raw == body
         assert answer.headers["ETag"] == '"o"' and answer.headers["Accept-Ranges"] == "bytes"
         assert not answer.varies and server.reason(answer) == reason
-    head = server.head(path, ae="gzip", protocol=protocol)
+    head = server.head(way.path("kept"), ae="gzip", protocol=protocol)
     assert (head.status, head.raw) == (200, b"")
     for one in (answer, head):
         assert one.headers["Content-Length"] == str(len(body))
         for field, _ in fields:
             assert one.headers[field] == ", ".join(v for n, v in fields if n == field)
-
-
-@pytest.mark.smoke
-@pytest.mark.parametrize("name", ENCODED)
-@EACH_WAY
-def test_an_encoded_body_passes_untouched(server, origin, way, name, protocol):
-    _passes(server, origin, way.path("kept"), protocol, *ENCODED[name], "encoded")
-
-
-@pytest.mark.parametrize("values", [
-    ["no-transform"], ["max-age=1,No-Transform"], ["max-age=60", "public, no-transform"],
-    ["no-transform", "max-age=3"], ["max-age=3", "public", "x=1, No-Transform"]], ids=",".join)
-@EACH_WAY
-def test_no_transform_is_respected(server, origin, way, values, protocol):
-    fields = _fields("Cache-Control", *values)
-    _passes(server, origin, way.path("kept"), protocol, fields, BODY, "no-transform")
 
 
 @pytest.mark.parametrize("status,field,body", [
@@ -139,28 +132,21 @@ def test_a_backend_that_negotiates_itself(server, origin, way, coding):
     check.plain(server.get(way.path("negotiates")), BODY)
 
 
-@pytest.mark.parametrize("status,fields", [
-    ("204 No Content", []), ("205 Reset Content", [("Content-Length", 0)])])
 @EACH
-def test_responses_without_content_get_none(server, origin, way, coding, status, fields):
-    origin.route("/none", raw([TAG, *fields], status=status))
+def test_the_answer_behind_one_without_content_begins_correctly(server, origin, way, coding):
+    """Behind early hints, too."""
     origin.route("/page", _page())
+    origin.route("/hints", lambda e: (
+        raw({"Link": "</a.css>; rel=preload"}, status="103 Early Hints")(e), _page()(e)))
     with server.connect() as connection:
-        answer = connection.request(way.path("none"), ae=coding)
-        check.empty(answer, int(status[:3]))
-        assert answer.headers["ETag"] == '"o"'
-        # The next answer begins correctly.
-        check.encoded(connection.request(way.path("page"), ae=coding), coding, BODY)
-
-
-@EACH
-def test_the_response_behind_early_hints_is_encoded(server, origin, way, coding):
-    def answer(exchange):
-        raw({"Link": "</a.css>; rel=preload"}, status="103 Early Hints")(exchange)
-        _page()(exchange)
-
-    origin.route("/hints", answer)
-    check.encoded(server.get(way.path("hints"), ae=coding), coding, BODY)
+        for status, fields in (("204 No Content", []), ("205 Reset Content",
+                                                        [("Content-Length", 0)])):
+            origin.route("/none", raw([TAG, *fields], status=status))
+            answer = connection.request(way.path("none"), ae=coding)
+            check.empty(answer, int(status[:3]))
+            assert answer.headers["ETag"] == '"o"'
+            for page in ("page", "hints"):
+                check.encoded(connection.request(way.path(page), ae=coding), coding, BODY)
 
 
 @EACH
