@@ -6,7 +6,7 @@ import zlib
 import pytest
 import zstandard
 
-from kit import aborts, bodies, check, env, faults, inflate, reader
+from kit import aborts, bodies, check, env, faults, handlers, inflate
 from kit.inflate import CODINGS, WAYS, encode, head, is_body, post, post_chunks, read, refused
 from kit.origin import framed
 
@@ -360,7 +360,7 @@ def failing(httpd_shared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("buckets")
     memory = faults.Memory(folder)
     server = httpd_shared(
-        reader.load(folder) + "SetHandler reader\nElasticInflate On\n"
+        handlers.load(folder) + "SetHandler reader\nElasticInflate On\n"
         "<Location /elastic-status>\nSetHandler elastic-status\n</Location>\n",
         allow_log=("elastic:",), tls=True,
         wrapper=faults.wrapper(faults.library(folder, "buckets")),

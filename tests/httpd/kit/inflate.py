@@ -15,7 +15,7 @@ import json
 import brotli
 import zstandard
 
-from . import bodies, env, reader
+from . import bodies, env, handlers
 from .origin import framed
 from .process import Listener
 
@@ -134,10 +134,10 @@ _LINES = {
 
 
 def site(make, origin, folder, limits):
-    """`limits`: {name: directives}; the module of kit.reader is built in `folder`. The PHP page
+    """`limits`: {name: directives}; the module of kit.handlers is built in `folder`. The PHP page
     needs Fpm(site.root)."""
     scgi = f"//127.0.0.1:{Listener(_scgi).port}"
-    config = reader.load(folder) + ("DavLockDB {root}/run/dav\nAction echo-it /echo.cgi virtual\n"
+    config = handlers.load(folder) + ("DavLockDB {root}/run/dav\nAction echo-it /echo.cgi virtual\n"
                                     "SetEnvIf Request_URI /sendcl/ proxy-sendcl\n"
                                     "SetEnvIf Request_URI /force10/ force-proxy-request-1.0\n")
     for at in ("", *(f"/{name}" for name in limits)):
