@@ -1,13 +1,14 @@
 """Bodies through mod_proxy by HTTP/1 and HTTP/2, in every form that a backend may use."""
 
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from kit import bodies, check
-from kit.h2origin import Nghttpd
 from kit.origin import conditional, framed, raw
+from kit.process import Backend, accepts, free_port, need
 from kit.proxied import EACH, EACH_OWN, EACH_WAY, WAIT, Steps, config, start
 
 BODY = bodies.text(30000)
@@ -88,6 +89,17 @@ FORMS = [("", shape) for shape in SHAPES] + [
     (prefix, shape) for prefix in ("flush-", "auto-", "single-", "pool-")
     for shape in ("length", "chunked", "slow", "until-close")] + [
     ("flush-", "many"), *((prefix, "body.txt") for prefix in ("h2-", "h2-unsized-"))]
+
+
+class Nghttpd(Backend):
+    """A server for HTTP/2 without TLS; `options` are command-line options."""
+
+    def __init__(self, directory, *options):
+        need("nghttpd", "nghttp2-server")
+        port = free_port()
+        self.url = f"h2c://127.0.0.1:{port}"
+        super().__init__(["nghttpd", "--no-tls", "-a", "127.0.0.1", "-d", str(directory), *options,
+                          str(port)], lambda: accepts(socket.AF_INET, ("127.0.0.1", port)))
 
 
 @pytest.fixture(scope="module")
