@@ -2,7 +2,6 @@
 identity: one table of requests for every way to deliver a body."""
 
 import functools
-import itertools
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -120,7 +119,8 @@ def server(httpd_shared, origin):
     origin.route("/deaf", lambda e: e.respond(200, {"ETag": any_tag(e)}, BODY))
     origin.route("/packed", lambda e: e.respond(304, {"ETag": '"o-gzip"'}, b""))
     origin.route("/open", lambda e: e.respond(200, {"ETag": '"a;b'}, BODY))
-    origin.route("/whole", lambda e: e.respond(200, {"ETag": '"o"', "Accept-Ranges": "bytes"}, BODY))
+    origin.route("/whole", lambda e: e.respond(
+        200, {"ETag": '"o"', "Accept-Ranges": "bytes"}, BODY))
     return server.start()
 
 

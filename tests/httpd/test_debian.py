@@ -41,7 +41,8 @@ def installed():
 def debian(installed):
     """As it was installed, before and after each test."""
     yield installed
-    switch(installed, "a2dismod -f elastic elastic-deflate elastic-brotli brotli", "a2enmod deflate")
+    switch(installed, "a2dismod -f elastic elastic-deflate elastic-brotli brotli",
+           "a2enmod deflate")
     assert installed.mapped() == {"deflate"}
     tag(installed, "gzip")
     tag(installed, None, "br")
@@ -165,7 +166,8 @@ def test_a_module_whose_files_were_removed_while_enabled(debian):
 def test_the_log_that_the_manual_shows(debian):
     """The log has a line for each response, although the default site has a log of its own."""
     log = debian.root / "log" / "elastic.log"
-    pieces = re.findall(r"^```apache\n(.*?)^```$", (ROOT / "docs/manual/status.md").read_text(), re.M | re.S)
+    manual = (ROOT / "docs/manual/status.md").read_text()
+    pieces = re.findall(r"^```apache\n(.*?)^```$", manual, re.M | re.S)
     [piece] = [piece for piece in pieces if "LogFormat" in piece]
     file = debian.conf / "conf-enabled" / "log.conf"
     file.write_text(piece)

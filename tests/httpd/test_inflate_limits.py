@@ -1,6 +1,5 @@
 """Limits of decoded request bodies: their size, and their size relative to the sent bytes."""
 
-import gzip
 import zlib
 
 import pytest

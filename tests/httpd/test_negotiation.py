@@ -20,7 +20,8 @@ PLACES = {
     "no-transform": 'Header set Cache-Control "max-age=60, No-Transform"',
     "no-transform-always": "Header always set Cache-Control no-transform",
     "other-control": 'Header set Cache-Control "max-age=60, x-no-transform"',
-    "digests": "AddDefaultCharset utf-8\nHeader set Content-MD5 abc=\nHeader set Digest sha-256=abc=\n"
+    "digests": "AddDefaultCharset utf-8\n"
+               "Header set Content-MD5 abc=\nHeader set Digest sha-256=abc=\n"
                "Header set Repr-Digest sha-256=:abc=:\nHeader set Content-Digest sha-256=:abc=:",
     "set-encoding": "Header set Content-Encoding gzip",
     "late": "Header set Content-Type text/html",
