@@ -12,25 +12,7 @@ from kit.proxied import EACH, WAYS, Steps, locations, start
 
 LOG = r"\[proxy(_fcgi)?:\w+\]"
 
-# Sends `size` bytes of the text of bodies.text(), or the posted body.
-PAGE = """<?php
-http_response_code((int)($_GET['status'] ?? 200));
-header('Content-Type: text/plain');
-if (isset($_GET['length'])) header('Content-Length: ' . $_GET['size']);
-echo file_get_contents('php://input');
-echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, (int)($_GET['size'] ?? 0));
-"""
-
-CONDITIONAL = """<?php
-header('Content-Type: text/html');
-header('ETag: "php"');
-$named = array_map('trim', explode(',', $_SERVER['HTTP_IF_NONE_MATCH'] ?? ''));
-if (in_array('"php"', $named) || in_array('*', $named)) { http_response_code(304); exit; }
-echo str_repeat("<p>a page with a tag</p>\\n", 400);
-"""
-TAGGED = b"<p>a page with a tag</p>\n" * 400
-
-# Below, a script waits for the test before it continues.
+# A script waits for the test before it continues.
 WAIT = """<?php
 function await($n) {
     for ($turn = 0; $turn < 1000 && $n && !file_exists(getenv('KIT') . "/steps/$n"); $turn++) {
@@ -38,6 +20,18 @@ function await($n) {
         usleep(10000);
     }
 }
+"""
+
+# Sends `size` bytes of the text of bodies.text(), or the posted body, and may come to a bad end.
+PAGE = WAIT + """
+http_response_code((int)($_GET['status'] ?? 200));
+header('Content-Type: text/plain');
+if (isset($_GET['length'])) header('Content-Length: ' . $_GET['size']);
+echo file_get_contents('php://input');
+echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, (int)($_GET['size'] ?? 0));
+if (isset($_GET['size'], $_GET['end'])) flush();
+await((int)($_GET['wait'] ?? 0));
+if (isset($_GET['end'])) $_GET['end'] == 'killed' ? exec('kill -9 ' . getmypid()) : does_not_exist();
 """
 
 PARTS = WAIT + """
@@ -49,23 +43,16 @@ for ($n = 0; $n < 4; $n++) {
 }
 """
 
-# Sends its first part; then its process dies.
-KILLED = WAIT + """
-header('Content-Type: text/plain');
-echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, 50000);
-flush();
-await($_GET['wait'] ?? 0);
-exec('kill -9 ' . getmypid());
+CONDITIONAL = """<?php
+header('Content-Type: text/html');
+header('ETag: "php"');
+$named = array_map('trim', explode(',', $_SERVER['HTTP_IF_NONE_MATCH'] ?? ''));
+if (in_array('"php"', $named) || in_array('*', $named)) { http_response_code(304); exit; }
+echo str_repeat("<p>a page with a tag</p>\\n", 400);
 """
+TAGGED = b"<p>a page with a tag</p>\n" * 400
 
-FATAL = """<?php
-header('Content-Type: text/plain');
-if (isset($_GET['begun'])) { echo "the beginning\\n"; flush(); }
-does_not_exist();
-"""
-
-PAGES = {"page.php": PAGE, "parts.php": PARTS, "conditional.php": CONDITIONAL, "killed.php": KILLED,
-         "fatal.php": FATAL,
+PAGES = {"page.php": PAGE, "parts.php": PARTS, "conditional.php": CONDITIONAL,
          "zlib.php": "<?php ini_set('zlib.output_compression', '1');\n"
                      "header('Content-Type: text/html'); echo str_repeat('by PHP', 5000);\n",
          "encoded.php": "<?php header('Content-Type: text/html');\n"
@@ -180,7 +167,7 @@ def test_a_part_is_decodable_before_the_next_is_made(server, steps, way, coding,
 def test_a_script_that_dies_midway_never_looks_whole(server, steps, way, coding, protocol):
     server.expect_log(LOG)
     steps.clear()
-    with server.stream(way.path("killed.php?wait=1"), ae=coding, protocol=protocol) as stream:
+    with server.stream(way.path("page.php?size=50000&end=killed&wait=1"), ae=coding, protocol=protocol) as stream:
         assert (stream.status, stream.coding) == (200, coding)
         stream.wait_for(bodies.text(50000), 5)
         steps.go(1)
@@ -197,10 +184,10 @@ def test_a_script_that_fails_early(server, way, coding):
     dies. PHP's fatal errors end a body normally."""
     server.expect_log(LOG)
     with contextlib.suppress(Incomplete):  # before its header
-        answer = server.get(f"/passed-{way.name}/killed.php", ae=coding)
+        answer = server.get(f"/passed-{way.name}/page.php?size=50000&end=killed", ae=coding)
         assert not answer.complete or answer.status >= 500 and answer.coding is None
         assert not answer.complete or b"<title>%d" % answer.status in answer.body
-    answer = server.get(way.path("fatal.php"), ae=coding)
+    answer = server.get(way.path("page.php?end=fatal"), ae=coding)
     assert answer.status == 500 and answer.complete
-    answer = server.get(way.path("fatal.php?begun"), ae=coding)
-    assert answer.status == 200 and answer.body == b"the beginning\n"
+    answer = server.get(way.path("page.php?end=fatal&size=14"), ae=coding)
+    assert answer.status == 200 and answer.body == bodies.text(14)
