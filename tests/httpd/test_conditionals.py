@@ -351,7 +351,7 @@ def test_where_no_tag_is_named_a_304_has_that_of_a_200(server, path, ae, coding)
     ("/beside/a.txt", "gzip", {}, 200, "gzip"), ("/beside/a.txt", "gzip", SINCE, 304, '"{own}"'),
     ("/beside/a.txt", "gzip", {"If-None-Match": "{beside}"}, 304, "{beside}"),
     # A date identifies the representation where nothing is negotiated.
-    *((path, "gzip", {"Range": SPAN, "If-Range": DATE}, 206, PART)
+    *((path, "gzip", {"Range": SPAN, "If-Range": DATE}, 206, None)
       for path in ("/off/a.txt", "/off-origin/x", "/typed-ELASTIC/a.html"))])
 def test_a_condition(server, tag_of, path, ae, fields, status, what):
     tags = {"own": tag_of("/off/a.txt").strip('"'), "beside": tag_of("/beside/a.txt", "gzip")}
@@ -360,7 +360,7 @@ def test_a_condition(server, tag_of, path, ae, fields, status, what):
     if status == 304:
         check.not_modified(answer, what.format(**tags))
     elif status == 206:
-        check.plain(answer, what, 206, varies=False)
+        check.plain(answer, PART, 206, varies=False)
     elif status == 412:
         assert answer.status == 412
     else:

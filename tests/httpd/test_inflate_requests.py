@@ -317,7 +317,8 @@ def test_a_redirected_request_keeps_its_decoder(server, way, coding):
       for way in WAYS for sent, status in ((encode(BODY, "gzip"), 413), (b"no gzip", 400))),
     ("/page/elastic/echo.cgi", b"x", "compress", 415, (1, "compress")),
     # Access is checked before anything is decoded; the page gets the body as it was sent.
-    ("/page/elastic/denied", b"no gzip", "gzip", 403, (7, "gzip"))])
+    ("/page/elastic/denied", b"no gzip", "gzip", 403, (7, "gzip"))],
+    ids=lambda value: "body" if isinstance(value, bytes) else None)
 def test_error_pages_find_no_decoded_body(server, path, sent, coding, status, left):
     answer = post(server, path, sent, coding)
     is_page(answer, status, *left)

@@ -124,7 +124,7 @@ def test_an_origins_body(server, protocol, path, tag):
 @pytest.mark.parametrize("path,status,coding,body", [
     ("identity", 200, "identity", BODY), ("unknown", 200, "dcz", GZIP), ("two", 200, "br", BR),
     ("part", 206, "gzip", GZIP[:100]), ("parts", 206, "gzip", GZIP), ("none", 204, "gzip", b""),
-    ("empty", 200, None, b"")])
+    ("empty", 200, None, b"")], ids=lambda value: "body" if isinstance(value, bytes) else None)
 def test_what_it_cannot_decode_stays(server, path, status, coding, body):
     answer = server.get(f"/inflate/origin/{path}")
     assert (answer.status, answer.coding, answer.raw) == (status, coding, body), answer

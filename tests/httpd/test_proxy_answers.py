@@ -98,7 +98,8 @@ def test_what_may_not_be_encoded_passes_untouched(server, origin, way, name, pro
 
 @pytest.mark.parametrize("status,field,body", [
     ("200 OK", RANGE, BODY[:9000]), ("206 Partial Content", RANGE, BODY[:9000]),
-    ("206 Partial Content", ("Content-Type", "multipart/byteranges; boundary=cut"), PARTS)])
+    ("206 Partial Content", ("Content-Type", "multipart/byteranges; boundary=cut"), PARTS)],
+    ids=["200", "206", "several"])
 @EACH
 def test_parts_pass(server, origin, way, coding, status, field, body):
     origin.route("/part", _page(TAG, field, body=body, status=status))
