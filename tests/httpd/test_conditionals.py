@@ -82,6 +82,8 @@ DELIVERIES = [
     *(Delivery(way.path(name), way.tag, way.codings, "backend")
       for way in WAYS for name in ("x", "made")),
     Delivery("/precompressed/a.txt", None, kind="precompressed"),
+    # A rule that maps the URL maps none of the URLs with an extension.
+    Delivery("/mapped/a.txt", None, kind="precompressed"),
 ]
 CASES = [(delivery, coding) for delivery in DELIVERIES for coding in delivery.codings]
 EACH = pytest.mark.parametrize("delivery,coding", CASES,
@@ -93,6 +95,8 @@ def server(httpd_shared, origin):
     server = start(
         httpd_shared,
         "ElasticControl off\n" + "".join(at(*place) for place in PLACES.items())
+        + "AliasMatch ^/mapped/(a[.]txt)$ {docs}/$1\n"
+        + "<Location /mapped>\n" + PLACES["precompressed"] + "\n</Location>\n"
         + "".join(f"CacheFile {{docs}}/{name}\n<Location /{name}>\n{lines}\n</Location>\n"
                   for name, lines in KEPT.items())
         + config(origin.url) + f"ProxyPass /off-origin/ {origin.url}/\n"

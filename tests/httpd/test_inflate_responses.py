@@ -36,7 +36,7 @@ out(gzip.compress(bodies.text(90000)))
 """
 
 CHAINS = {
-    "inflate": "SetOutputFilter INFLATE",
+    "inflate": "SetOutputFilter INFLATE\nErrorDocument 404 /inflate/f.txt.gz",
     "again": "SetOutputFilter INFLATE;DEFLATE",
     "edit": 'SetOutputFilter INFLATE;SUBSTITUTE;DEFLATE\nSubstitute "s/server/SERVER/n"',
     "elastic": "SetOutputFilter INFLATE\nElastic On",
@@ -152,6 +152,12 @@ def test_what_is_flushed_comes_through(server, steps, protocol, chain, path):
                 [b"one", b"two"], protocol)
 
 
+def test_a_page_by_an_internal_redirect_stays_encoded(server):
+    """As with mod_deflate."""
+    answer = server.get("/inflate/none")
+    assert (answer.status, answer.coding, answer.raw) == (404, "x-gzip", GZIP), answer
+
+
 def test_bytes_behind_the_end_are_dropped(server):
     decoded(server.get("/inflate/origin/more"), '"o-gunzip"')
     # Later bytes may look like another member.
@@ -187,6 +193,12 @@ def test_its_tags_are_recognized(server, protocol, chain, ae, tag, path):
         answer = get({"If-None-Match": list})
         check.empty(answer, 304)
         assert (answer.headers["ETag"], answer.varies) == (tag, chain != "inflate")
+    if path == "f.txt.gz":  # no tag is named
+        for fields in ({"If-Modified-Since": get().headers["Last-Modified"]},
+                       {"If-None-Match": "*"}):
+            answer = get(fields)
+            check.empty(answer, 304)
+            assert answer.headers["ETag"] == tag
     check.whole(get({"If-None-Match": '"y-gunzip"'}), None if chain == "inflate" else ae, BODY)
     if chain == "inflate":
         # httpd slices complete bodies only, which decoded ones seldom are.
@@ -200,6 +212,16 @@ def test_its_strong_tags_allow_to_write(server, origin, chain, tag, asked):
     tag, asked = (text.format("7530-55443b7e3c000") for text in (tag, asked))
     server.get(f"/{chain}/origin/gzip", method="PUT", body=b"x", headers={"If-Match": tag})
     assert origin.seen[-1].headers["if-match"] == tag + asked
+
+
+@pytest.mark.parametrize("chain,match,status", [
+    ("inflate", '"{}-gunzip"', 200), ("again", '"{}-gunzip-gzip"', 200), ("inflate", '"{}"', 200),
+    ("inflate", '"other-gunzip"', 412), ("inflate", 'W/"{}-gunzip"', 412),
+    ("small", '"x", "{}-gunzip"', 200)])
+def test_its_strong_tags_of_a_file(server, chain, match, status):
+    match = match.format(server.get("/f.txt.gz").headers["ETag"].strip('"'))
+    answer = server.get(f"/{chain}/f.txt.gz", ae="gzip", headers={"If-Match": match})
+    assert answer.status == status and (status != 200 or answer.body == BODY), answer
 
 
 def test_the_ratio_holds_and_the_size_does_not(server):

@@ -119,10 +119,12 @@ READERS = {
     "php-fpm": Reader("fpm/page.php", stock="none"),
     "mod_uwsgi": Reader("uwsgi", chunks=411, stock=None),
     "mod_proxy_http": Reader("http/echo"),
+    "mod_proxy_balancer": Reader("balanced/echo"),
+    "php-fpm behind a balancer": Reader("pool/page.php", stock="none"),
     "mod_proxy_uwsgi": Reader("proxied-uwsgi/x", decoded=False, chunks=411, stock=None),
     "mod_proxy_ajp": Reader("ajp/x", stock=None),
 }
-MODULES = ["proxy", "proxy_http", "proxy_fcgi", "proxy_uwsgi", "proxy_ajp", "fcgid", "wsgi", "perl"]
+MODULES = ["slotmem_shm", "proxy", "proxy_balancer", "lbmethod_byrequests", "proxy_http", "proxy_fcgi", "proxy_uwsgi", "proxy_ajp", "fcgid", "wsgi", "perl"]
 # Not installed, because mod_ruwsgi excludes it.
 MOD_UWSGI = env.DEBIAN / "usr/lib/apache2/modules/mod_uwsgi.so"
 
@@ -131,6 +133,9 @@ def start(make, origin, ways, **kw):
     uwsgi, ajp = Listener(_uwsgi).port, Listener(_ajp).port
     lines = [PERL, "AddHandler wsgi-script .wsgi\nWSGIDestroyInterpreter Off", "FcgidIPCDir {root}/run\n"
              "FcgidProcessTableFile {root}/run/fcgid\nFcgidMaxRequestLen 1000000"]
+    for name, url in (("one", origin.url),
+                      ("fpm", "unix:{root}/run/fpm.sock|fcgi://balanced{docs}")):
+        lines.append(f"<Proxy balancer://{name}>\nBalancerMember {url}\n</Proxy>")
     if MOD_UWSGI.exists():
         lines += [f"LoadModule uwsgi_module {MOD_UWSGI}", f"uWSGIsocket 127.0.0.1:{uwsgi}"]
     for way, line in ways.items():
@@ -138,6 +143,8 @@ def start(make, origin, ways, **kw):
                   *(f"ProxyPass /{way}/{name}/ {url}/ disablereuse=on" for name, url in (
                       ("http", origin.url), ("proxied-uwsgi", f"uwsgi://127.0.0.1:{uwsgi}"),
                       ("ajp", f"ajp://127.0.0.1:{ajp}"))),
+                  f"ProxyPass /{way}/balanced/ balancer://one/",
+                  f"ProxyPass /{way}/pool/ balancer://fpm/",
                   f"<Location /{way}/perl>\nSetHandler modperl\nPerlResponseHandler Reader\n"
                   "</Location>",
                   f"<Location /{way}/uwsgi>\nSetHandler uwsgi-handler\n</Location>",
