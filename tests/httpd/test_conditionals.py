@@ -334,7 +334,7 @@ def test_where_no_tag_is_named_a_304_has_that_of_a_200(server, path, ae, coding)
                 check.same_header(answer, whole, "ETag", "Vary")
 
 
-# The names of tags stand for those of /off/a.txt and of /beside/a.txt.
+# {own} is the tag of /off/a.txt, and {beside} the one of /beside/a.txt in gzip.
 @pytest.mark.smoke
 @pytest.mark.parametrize("path,ae,fields,status,what", [
     # Codings that are not accepted or not enabled.
