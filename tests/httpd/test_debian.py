@@ -14,11 +14,10 @@ pytestmark = pytest.mark.debian
 BODY = bodies.html(30000)
 ROOT = Path(__file__).parents[2]
 SMALL = b"x" * 60  # below mod_deflate's 68 bytes
-BROTLI_CONF = "BrotliCompressionQuality 4\nAddOutputFilterByType BROTLI_COMPRESS text/html\n"
 
 
-@pytest.fixture
-def debian(request):
+@pytest.fixture(scope="module")
+def installed():
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
     if not (env.DEBIAN / "usr" / "sbin" / "a2enmod").exists():
@@ -30,13 +29,33 @@ def debian(request):
         made.start()
         files = made.package_files()
         yield made
-        if not request.node.get_closest_marker("edits"):
-            assert made.package_files() == files, "a file of the distribution was changed"
+        assert made.package_files() == files, "a file of the distribution was changed"
     finally:
         made.stop()
         complaints = made.complaints()
         made.remove()
     assert not complaints, "\n".join(complaints)
+
+
+@pytest.fixture
+def debian(installed):
+    """As it was installed, before and after each test."""
+    yield installed
+    switch(installed, "a2dismod -f elastic elastic-deflate elastic-brotli brotli",
+           "a2enmod deflate")
+    assert installed.mapped() == {"deflate"}
+    tag(installed, "gzip")
+    tag(installed, None, "br")
+
+
+@pytest.fixture
+def brotli_conf(debian):
+    file = debian.available / "brotli.conf"
+    file.write_text("BrotliCompressionQuality 4\n"
+                    "AddOutputFilterByType BROTLI_COMPRESS text/html\n")
+    yield
+    debian.run("a2dismod", "-f", "brotli")
+    file.unlink()
 
 
 def switch(debian, *commands):
@@ -68,7 +87,6 @@ def tag(debian, coding, ae=None):
     (["a2enmod elastic-brotli"], {"elastic", "deflate"}, {"gzip"}),
     (["a2dismod -f deflate", "a2enmod elastic-brotli elastic-deflate"], {"elastic"}, {"gzip"})])
 def test_elastic_brotli_needs_no_brotli_conf(debian, commands, mapped, codings):
-    """The commands load the module, and their undoing removes it."""
     switch(debian, *commands)
     assert debian.mapped() == mapped
     modules = debian.run("apache2ctl", "-M")
@@ -76,17 +94,13 @@ def test_elastic_brotli_needs_no_brotli_conf(debian, commands, mapped, codings):
     for coding in ("gzip", "br"):
         tag(debian, coding if coding in codings else None, coding)
     tag(debian, None)
-    switch(debian, "a2dismod -f elastic elastic-deflate elastic-brotli brotli", "a2enmod deflate")
-    assert debian.mapped() == {"deflate"}
-    tag(debian, "gzip")
-    tag(debian, None, "br")
 
 
-@pytest.mark.parametrize("name", ["deflate", "brotli"])
-def test_the_drop_in_is_refused_beside_the_stock_module(debian, name):
-    switch(debian, "a2enmod deflate brotli")
-    said = debian.run("a2enmod", f"elastic-{name}", ok=False)
-    assert f"Module {name} is enabled" in said, said
+def test_the_drop_in_is_refused_beside_the_stock_module(debian):
+    debian.run("a2enmod", "deflate", "brotli")
+    for name in ("deflate", "brotli"):
+        said = debian.run("a2enmod", f"elastic-{name}", ok=False)
+        assert f"Module {name} is enabled" in said, said
     assert not list(debian.enabled.glob("elastic*"))
 
 
@@ -103,9 +117,7 @@ def test_elastic_deflate_reads_the_distributions_deflate_conf(debian):
     check.not_modified(debian.get("/", ae="gzip", headers={"If-None-Match": before}), before)
 
 
-@pytest.mark.edits
-def test_elastic_brotli_reads_a_brotli_conf(debian):
-    (debian.available / "brotli.conf").write_text(BROTLI_CONF)
+def test_elastic_brotli_reads_a_brotli_conf(debian, brotli_conf):
     switch(debian, "a2dismod -f deflate brotli", "a2enmod elastic-deflate elastic-brotli")
     assert debian.mapped() == {"elastic"}
     for coding, ae in (("gzip", "gzip"), ("br", "br"), ("br", "br, gzip;q=0.5"),
@@ -113,10 +125,8 @@ def test_elastic_brotli_reads_a_brotli_conf(debian):
         tag(debian, coding, ae)
 
 
-@pytest.mark.edits
 @pytest.mark.parametrize("names", [["deflate"], ["deflate", "brotli"]], ids=["deflate", "both"])
-def test_another_path_in_the_distributions_load_files(debian, names):
-    (debian.available / "brotli.conf").write_text(BROTLI_CONF)
+def test_another_path_in_the_distributions_load_files(debian, brotli_conf, names):
     switch(debian, "a2enmod brotli")
     before = [tag(debian, coding) for coding in ("gzip", "br")]
     stock = "/usr/lib/apache2/modules/mod_{}.so".format
@@ -143,19 +153,24 @@ def test_a_package_that_enables_the_stock_module_again(debian):
 def test_a_module_whose_files_were_removed_while_enabled(debian):
     """Without make uninstall, dangling links stay; a2dismod removes them."""
     switch(debian, "a2dismod -f deflate", "a2enmod elastic-deflate")
-    for file in debian.available.glob("elastic*"):
+    files = {file: file.read_bytes() for file in debian.available.glob("elastic*")}
+    for file in files:
         file.unlink()
     switch(debian, "a2dismod elastic-deflate", "a2enmod deflate")
     assert not list(debian.enabled.glob("elastic*"))
     tag(debian, "gzip")
+    for file, data in files.items():
+        file.write_bytes(data)
 
 
 def test_the_log_that_the_manual_shows(debian):
     """The log has a line for each response, although the default site has a log of its own."""
     log = debian.root / "log" / "elastic.log"
-    pieces = re.findall(r"^```apache\n(.*?)^```$", (ROOT / "docs/manual/status.md").read_text(), re.M | re.S)
+    manual = (ROOT / "docs/manual/status.md").read_text()
+    pieces = re.findall(r"^```apache\n(.*?)^```$", manual, re.M | re.S)
     [piece] = [piece for piece in pieces if "LogFormat" in piece]
-    (debian.conf / "conf-enabled" / "log.conf").write_text(piece)
+    file = debian.conf / "conf-enabled" / "log.conf"
+    file.write_text(piece)
     switch(debian, "a2enmod elastic")
 
     def logged():
@@ -163,3 +178,4 @@ def test_the_log_that_the_manual_shows(debian):
         return log.exists() and "coding=gzip" in log.read_text()
 
     until(logged, 60, "a line of the log")
+    file.unlink()

@@ -8,17 +8,39 @@ import pytest
 from kit import bodies, check
 from kit.client import Incomplete
 from kit.fpm import Fpm
-from kit.proxied import EACH, WAYS, locations, start
+from kit.proxied import EACH, WAYS, Steps, locations, start
 
 LOG = r"\[proxy(_fcgi)?:\w+\]"
 
-# Sends `size` bytes of the text of bodies.text(), or the posted body.
-PAGE = """<?php
+# A script waits for the test before it continues.
+WAIT = """<?php
+function await($n) {
+    for ($turn = 0; $turn < 1000 && $n && !file_exists(getenv('KIT') . "/steps/$n"); $turn++) {
+        clearstatcache();
+        usleep(10000);
+    }
+}
+"""
+
+# Sends `size` bytes of the text of bodies.text(), or the posted body, and may come to a bad end.
+PAGE = WAIT + """
 http_response_code((int)($_GET['status'] ?? 200));
 header('Content-Type: text/plain');
 if (isset($_GET['length'])) header('Content-Length: ' . $_GET['size']);
 echo file_get_contents('php://input');
 echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, (int)($_GET['size'] ?? 0));
+if (isset($_GET['size'], $_GET['end'])) flush();
+await((int)($_GET['wait'] ?? 0));
+if (isset($_GET['end'])) $_GET['end'] == 'killed' ? exec('kill -9 ' . getmypid()) : does_not_exist();
+"""
+
+PARTS = WAIT + """
+header('Content-Type: ' . $_GET['type']);
+for ($n = 0; $n < 4; $n++) {
+    await($n);
+    echo str_repeat("part $n of the page\\n", (int)$_GET['times']), "<end $n>\\n";
+    flush();
+}
 """
 
 CONDITIONAL = """<?php
@@ -30,42 +52,7 @@ echo str_repeat("<p>a page with a tag</p>\\n", 400);
 """
 TAGGED = b"<p>a page with a tag</p>\n" * 400
 
-# Below, a script waits for the test before it continues.
-WAIT = """<?php
-function await($step) {
-    for ($turn = 0; $turn < 1000 && !file_exists(getenv('KIT') . "/steps/$step"); $turn++) {
-        clearstatcache();
-        usleep(10000);
-    }
-}
-"""
-
-PARTS = WAIT + """
-header('Content-Type: ' . $_GET['type']);
-for ($n = 0; $n < 4; $n++) {
-    if ($n) await($n);
-    echo str_repeat("part $n of the page\\n", (int)$_GET['times']), "<end $n>\\n";
-    flush();
-}
-"""
-
-# Sends its first part; then its process dies.
-KILLED = WAIT + """
-header('Content-Type: text/plain');
-echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, 50000);
-flush();
-if (isset($_GET['wait'])) await('seen');
-exec('kill -9 ' . getmypid());
-"""
-
-FATAL = """<?php
-header('Content-Type: text/plain');
-if (isset($_GET['begun'])) { echo "the beginning\\n"; flush(); }
-does_not_exist();
-"""
-
-PAGES = {"page.php": PAGE, "parts.php": PARTS, "conditional.php": CONDITIONAL, "killed.php": KILLED,
-         "fatal.php": FATAL,
+PAGES = {"page.php": PAGE, "parts.php": PARTS, "conditional.php": CONDITIONAL,
          "zlib.php": "<?php ini_set('zlib.output_compression', '1');\n"
                      "header('Content-Type: text/html'); echo str_repeat('by PHP', 5000);\n",
          "encoded.php": "<?php header('Content-Type: text/html');\n"
@@ -78,9 +65,6 @@ def server(httpd_shared):
     """Uses SetHandler with flushing below /way/, and ProxyPassMatch without below /passed-way/."""
     server = start(httpd_shared, "", ["proxy_fcgi"], start=False, tls=True, h2=True,
                    files={"text.bin": bodies.text(1 << 20), **PAGES})
-    steps = server.root / "steps"
-    steps.mkdir()
-    steps.chmod(0o755)
     fpm = Fpm(server.root)
     server.configure(
         "KeepAliveTimeout 1\n"
@@ -161,41 +145,32 @@ def test_what_php_has_encoded_passes(server, way, coding, page, protocol):
 # --- parts, and broken ends
 
 
-@pytest.fixture
-def step(server):
-    """step(name) lets the script that waits for it continue."""
-    directory = server.root / "steps"
-    yield lambda name: (directory / str(name)).touch()
-    for file in directory.iterdir():
-        file.unlink()
+@pytest.fixture(scope="module")
+def steps(server):
+    return Steps(server)
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("type", ["text/event-stream", "text/html"])
 @pytest.mark.parametrize("times", [1, 3000])
 @EACH
-def test_a_part_is_decodable_before_the_next_is_made(server, step, way, coding, times, type,
+def test_a_part_is_decodable_before_the_next_is_made(server, steps, way, coding, times, type,
                                                      protocol):
-    path = way.path(f"parts.php?times={times}&type={type}")
-    with server.stream(path, ae=coding, protocol=protocol) as stream:
-        assert (stream.status, stream.coding) == (200, coding)
-        for n in range(4):
-            stream.wait_for(b"<end %d>" % n, 5)
-            step(n + 1)
-        body = stream.read_all()
-    assert body == b"".join(b"part %d of the page\n" % n * times + b"<end %d>\n" % n
-                            for n in range(4))
+    steps.check(server, way.path(f"parts.php?times={times}&type={type}"), coding,
+                [b"part %d of the page\n" % n * times + b"<end %d>\n" % n for n in range(4)],
+                protocol)
 
 
 @pytest.mark.smoke
 @pytest.mark.protocols("http/1.1", "http/1.0", "h2c")
 @EACH
-def test_a_script_that_dies_midway_never_looks_whole(server, step, way, coding, protocol):
+def test_a_script_that_dies_midway_never_looks_whole(server, steps, way, coding, protocol):
     server.expect_log(LOG)
-    with server.stream(way.path("killed.php?wait"), ae=coding, protocol=protocol) as stream:
+    steps.clear()
+    with server.stream(way.path("page.php?size=50000&end=killed&wait=1"), ae=coding, protocol=protocol) as stream:
         assert (stream.status, stream.coding) == (200, coding)
         stream.wait_for(bodies.text(50000), 5)
-        step("seen")
+        steps.go(1)
         # httpd leaves an HTTP/2 stream open; it closes other connections.
         with pytest.raises((Incomplete, OSError)):
             stream.read_all(timeout=1.5)
@@ -209,10 +184,10 @@ def test_a_script_that_fails_early(server, way, coding):
     dies. PHP's fatal errors end a body normally."""
     server.expect_log(LOG)
     with contextlib.suppress(Incomplete):  # before its header
-        answer = server.get(f"/passed-{way.name}/killed.php", ae=coding)
+        answer = server.get(f"/passed-{way.name}/page.php?size=50000&end=killed", ae=coding)
         assert not answer.complete or answer.status >= 500 and answer.coding is None
         assert not answer.complete or b"<title>%d" % answer.status in answer.body
-    answer = server.get(way.path("fatal.php"), ae=coding)
+    answer = server.get(way.path("page.php?end=fatal"), ae=coding)
     assert answer.status == 500 and answer.complete
-    answer = server.get(way.path("fatal.php?begun"), ae=coding)
-    assert answer.status == 200 and answer.body == b"the beginning\n"
+    answer = server.get(way.path("page.php?end=fatal&size=14"), ae=coding)
+    assert answer.status == 200 and answer.body == bodies.text(14)

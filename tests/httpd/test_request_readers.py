@@ -3,6 +3,7 @@ the stock module's filter. The manual has the same table (inflate.md)."""
 
 import hashlib
 import os
+import re
 import shutil
 import struct
 from typing import NamedTuple
@@ -58,72 +59,45 @@ def _exactly(sock, size):
 
 def _uwsgi(sock):
     """Reads as many bytes as announced."""
-    size = struct.unpack("<xHx", _exactly(sock, 4))[0]
-    data, found, at = _exactly(sock, size), [], 0
-    while at < size:
-        length = struct.unpack_from("<H", data, at)[0]
-        found.append(data[at + 2:at + 2 + length].decode())
-        at += 2 + length
-    names = dict(zip(found[::2], found[1::2]))
-    length = names.get("CONTENT_LENGTH") or None
+    def value(name):
+        """Of a variable; its length comes before it."""
+        _, found, rest = data.partition(name)
+        return rest[2:2 + rest[0]].decode() or None if found else None
+
+    data = _exactly(sock, struct.unpack("<xHx", _exactly(sock, 4))[0])
+    length = value(b"CONTENT_LENGTH")
     body = _exactly(sock, int(length or 0))
-    answer = inflate.found(body, names.get("HTTP_CONTENT_ENCODING"), length)
+    answer = inflate.found(body, value(b"HTTP_CONTENT_ENCODING"), length)
     sock.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s"
                  % (len(answer), answer))
 
 
-class Ajp:
+def _ajp(sock):
     """One request of AJP 1.3, answered like Tomcat."""
+    def receive():
+        return _exactly(sock, struct.unpack(">2xH", _exactly(sock, 4))[0])
 
-    def __init__(self, sock):
-        self.sock = sock
-        data = self.packet()
-        self.data, self.at = data, 2  # after the type and the method
-        for _ in range(5):  # protocol, URI, address, host, server name
-            self.text()
-        self.at += 3  # port, TLS
-        fields = dict(self.field() for _ in range(self.number()))
-        length = fields.get("content-length") or fields.get(0xA008)
-        body = self.body(None if length is None else int(length))
-        answer = inflate.found(body, fields.get("content-encoding"), length)
-        self.send(b"\x04" + struct.pack(">H", 200) + b"\0\2OK\0" + struct.pack(">H", 0))
-        self.send(b"\x03" + struct.pack(">H", len(answer)) + answer + b"\0")
-        self.send(b"\x05\1")
+    def send(data):
+        sock.sendall(b"AB" + struct.pack(">H", len(data)) + data)
 
-    def packet(self):
-        return _exactly(self.sock, struct.unpack(">2xH", _exactly(self.sock, 4))[0])
+    def value(name):
+        """Of a field; a text has its length before it, and a zero behind."""
+        found = re.search(name + rb"\0.([^\0]*)\0", request, re.DOTALL | re.IGNORECASE)
+        return found and found[1].decode()
 
-    def send(self, data):
-        self.sock.sendall(b"AB" + struct.pack(">H", len(data)) + data)
-
-    def number(self):
-        self.at += 2
-        return struct.unpack_from(">H", self.data, self.at - 2)[0]
-
-    def text(self):
-        length = self.number()
-        if length == 0xFFFF:
-            return None
-        self.at += length + 1
-        return self.data[self.at - length - 1:self.at - 1].decode()
-
-    def field(self):
-        number = self.number()
-        if number < 0xA000:
-            self.at -= 2
-        return (number if number >= 0xA000 else self.text().lower()), self.text()
-
-    def body(self, length):
-        """The first piece of a body with a length comes without a request for it."""
-        body = b""
-        while length is None or len(body) < length:
-            if body or length is None:
-                self.send(b"\x06\x1f\xfa")
-            piece = self.packet()
-            if len(piece) < 3:
-                break
-            body += piece[2:]
-        return body
+    request = receive()
+    length = value(rb"\xa0\x08")
+    body, piece = b"", b"..."
+    # The first piece of a body with a length comes without a request for it.
+    while len(piece) > 2 and (length is None or len(body) < int(length)):
+        if body or length is None:
+            send(b"\x06\x1f\xfa")
+        piece = receive()
+        body += piece[2:]
+    answer = inflate.found(body, value(rb"content-encoding\0"), length)
+    send(b"\x04" + struct.pack(">H", 200) + b"\0\2OK\0" + struct.pack(">H", 0))
+    send(b"\x03" + struct.pack(">H", len(answer)) + answer + b"\0")
+    send(b"\x05\1")
 
 
 class Reader(NamedTuple):
@@ -145,18 +119,23 @@ READERS = {
     "php-fpm": Reader("fpm/page.php", stock="none"),
     "mod_uwsgi": Reader("uwsgi", chunks=411, stock=None),
     "mod_proxy_http": Reader("http/echo"),
+    "mod_proxy_balancer": Reader("balanced/echo"),
+    "php-fpm behind a balancer": Reader("pool/page.php", stock="none"),
     "mod_proxy_uwsgi": Reader("proxied-uwsgi/x", decoded=False, chunks=411, stock=None),
     "mod_proxy_ajp": Reader("ajp/x", stock=None),
 }
-MODULES = ["proxy", "proxy_http", "proxy_fcgi", "proxy_uwsgi", "proxy_ajp", "fcgid", "wsgi", "perl"]
+MODULES = ["slotmem_shm", "proxy", "proxy_balancer", "lbmethod_byrequests", "proxy_http", "proxy_fcgi", "proxy_uwsgi", "proxy_ajp", "fcgid", "wsgi", "perl"]
 # Not installed, because mod_ruwsgi excludes it.
 MOD_UWSGI = env.DEBIAN / "usr/lib/apache2/modules/mod_uwsgi.so"
 
 
 def start(make, origin, ways, **kw):
-    uwsgi, ajp = Listener(_uwsgi).port, Listener(Ajp).port
+    uwsgi, ajp = Listener(_uwsgi).port, Listener(_ajp).port
     lines = [PERL, "AddHandler wsgi-script .wsgi\nWSGIDestroyInterpreter Off", "FcgidIPCDir {root}/run\n"
              "FcgidProcessTableFile {root}/run/fcgid\nFcgidMaxRequestLen 1000000"]
+    for name, url in (("one", origin.url),
+                      ("fpm", "unix:{root}/run/fpm.sock|fcgi://balanced{docs}")):
+        lines.append(f"<Proxy balancer://{name}>\nBalancerMember {url}\n</Proxy>")
     if MOD_UWSGI.exists():
         lines += [f"LoadModule uwsgi_module {MOD_UWSGI}", f"uWSGIsocket 127.0.0.1:{uwsgi}"]
     for way, line in ways.items():
@@ -164,6 +143,8 @@ def start(make, origin, ways, **kw):
                   *(f"ProxyPass /{way}/{name}/ {url}/ disablereuse=on" for name, url in (
                       ("http", origin.url), ("proxied-uwsgi", f"uwsgi://127.0.0.1:{uwsgi}"),
                       ("ajp", f"ajp://127.0.0.1:{ajp}"))),
+                  f"ProxyPass /{way}/balanced/ balancer://one/",
+                  f"ProxyPass /{way}/pool/ balancer://fpm/",
                   f"<Location /{way}/perl>\nSetHandler modperl\nPerlResponseHandler Reader\n"
                   "</Location>",
                   f"<Location /{way}/uwsgi>\nSetHandler uwsgi-handler\n</Location>",

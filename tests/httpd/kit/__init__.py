@@ -16,7 +16,7 @@ kit.keep     a server with a cache of encodings, and its pages
 kit.decode   strict decoders of whole bodies and of streams
 kit.bodies   deterministic bodies of any size
 kit.origin   Origin: a small scriptable server behind mod_proxy
-kit.proxied  the filter in each way behind mod_proxy; more backends: kit.fpm, kit.h2origin
+kit.proxied  the filter in each way behind mod_proxy; another backend: kit.fpm
 kit.chromium Chromium: a browser, and pages of visitors with empty profiles
 kit.elasticd Elasticd: a real one, on a machine whose load the test sets
 kit.neighbours  Way: each way that brings our filter into a chain, for tests of other modules

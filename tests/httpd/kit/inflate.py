@@ -7,6 +7,7 @@
     connection.send(head("/elastic/x", Content_Encoding="gzip", Content_Length=len(sent)) + sent)
 """
 
+import functools
 import gzip
 import hashlib
 import json
@@ -14,7 +15,7 @@ import json
 import brotli
 import zstandard
 
-from . import bodies, env, reader
+from . import bodies, env, handlers
 from .origin import framed
 from .process import Listener
 
@@ -27,12 +28,14 @@ WAYS = {"elastic": "ElasticInflate On", "deflate": "SetInputFilter DEFLATE"}
 PLACES = "".join(f"<Location ~ /{name}/>\n{line}\n</Location>\n" for name, line in WAYS.items())
 
 _ENCODERS = {
-    "gzip": lambda data: gzip.compress(data, mtime=0),
+    # Large ones are made in less time.
+    "gzip": lambda data: gzip.compress(data, 6 if len(data) < 1 << 20 else 1, mtime=0),
     "br": lambda data: brotli.compress(data, quality=3),
     "zstd": zstandard.ZstdCompressor(level=3, write_checksum=True).compress,
 }
 
 
+@functools.lru_cache(maxsize=32)
 def encode(data, *codings):
     """Applies the codings in the given order."""
     for coding in codings:
@@ -131,10 +134,10 @@ _LINES = {
 
 
 def site(make, origin, folder, limits):
-    """`limits`: {name: directives}; the module of kit.reader is built in `folder`. The PHP page
+    """`limits`: {name: directives}; the module of kit.handlers is built in `folder`. The PHP page
     needs Fpm(site.root)."""
     scgi = f"//127.0.0.1:{Listener(_scgi).port}"
-    config = reader.load(folder) + ("DavLockDB {root}/run/dav\nAction echo-it /echo.cgi virtual\n"
+    config = handlers.load(folder) + ("DavLockDB {root}/run/dav\nAction echo-it /echo.cgi virtual\n"
                                     "SetEnvIf Request_URI /sendcl/ proxy-sendcl\n"
                                     "SetEnvIf Request_URI /force10/ force-proxy-request-1.0\n")
     for at in ("", *(f"/{name}" for name in limits)):

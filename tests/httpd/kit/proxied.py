@@ -7,11 +7,12 @@
     def test(server, way, coding): server.get(way.path("x"), ae=coding)
 """
 
-import threading
+import contextlib
 
 import pytest
 
 from .neighbours import name_of, of
+from .process import until
 
 RECORDS = ("elastic", "deflate", "brotli")
 WAYS = of("on", "named", "dropin", "dropin-by-type")
@@ -47,23 +48,49 @@ def config(url, *lines, parameters="", prefix=""):
     return worker + locations(f"ProxyPass {url}/", *lines, prefix=prefix)
 
 
-class Gate:
-    """Between two pieces of a body: the origin waits until the test has seen the first."""
-
-    def __init__(self):
-        self._passes = threading.Semaphore(0)
-
-    def open(self):
-        self._passes.release()
-
-    def wait(self):
-        """Returns after a time limit, whatever happens to the test."""
-        self._passes.acquire(timeout=20)
+# For CGI scripts that stop between two parts; see Steps.
+WAIT = """\
+def wait(n):
+    for turn in range(2000 if n else 0):
+        if os.path.exists(os.environ['KIT'] + '/steps/%d' % n):
+            break
+        time.sleep(.01)
+"""
 
 
-def gated(gate, *pieces):
-    """`pieces` for Origin.chunked() and similar functions, with the gate between each two."""
-    for index, piece in enumerate(pieces):
-        if index:
-            gate.wait()
-        yield piece
+class Steps:
+    """Scripts on `server`, and origins, make a part of a body when the test has seen the part
+    before: they wait for a file, but not forever."""
+
+    def __init__(self, server):
+        self._folder = server.root / "steps"
+        self._folder.mkdir()
+        self._folder.chmod(0o755)
+
+    def wait(self, n):
+        with contextlib.suppress(TimeoutError):
+            until(lambda: (self._folder / str(n)).exists(), 20, f"step {n}")
+
+    def parts(self, parts):
+        """`parts` for Origin.chunked() and similar functions."""
+        for n, part in enumerate(parts):
+            if n:
+                self.wait(n)
+            yield part
+
+    def go(self, n):
+        (self._folder / str(n)).touch()
+
+    def clear(self):
+        for file in self._folder.iterdir():
+            file.unlink()
+
+    def check(self, server, path, coding, parts, protocol="http/1.1"):
+        """Each part can be decoded before the next is made."""
+        self.clear()
+        with server.stream(path, ae=coding, protocol=protocol) as stream:
+            assert (stream.status, stream.coding) == (200, coding)
+            for n in range(1, len(parts) + 1):
+                stream.wait_for(b"".join(parts[:n]), 10)
+                self.go(n)
+            assert stream.read_all() == b"".join(parts)
