@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kit import at, bodies, check, env
+from kit import at, bodies, check
 from kit.counters import counted
 
 BODY = bodies.html(30000)
@@ -162,16 +162,3 @@ def test_what_elastic_leaves_alone_no_stock_module_compresses(server, name, _, r
     answer = server.get(f"/{name}/a.html", ae=coding)
     check.whole(answer, None, BODY)
     assert server.reason(answer) == reason
-
-
-@pytest.mark.parametrize("order", [["deflate", "brotli"], ["brotli", "deflate"]])
-def test_load_order_does_not_matter(httpd, order):
-    """Here the stock modules are loaded after ours, elsewhere before. Graceful restarts work in
-    both orders."""
-    before = httpd("Elastic On\nSetOutputFilter DEFLATE", modules=order, files=FILES)
-    loads = "".join(f"LoadModule {name}_module {env.module_path(name)}\n" for name in order)
-    after = httpd(loads + "Elastic On\nSetOutputFilter DEFLATE", files=FILES)
-    for server in (before, after):
-        check.encoded(server.get("/a.html", ae="gzip"), "gzip", BODY)
-        server.graceful()
-        check.encoded(server.get("/a.html", ae="br"), "br", BODY)

@@ -147,13 +147,6 @@ def test_head_is_a_reason_of_its_own(site):
     assert parsed(answer)["reason"] == "status" and "compressed" not in grown
 
 
-def test_off_where_nothing_is_configured(httpd):
-    server = httpd("", files={"a.txt": TEXT})
-    answer, grown = counted(server, lambda: server.get("/a.txt", ae="gzip"))
-    check.plain(answer, TEXT, varies=False)
-    assert server.reason(answer) == "off" and grown == {"off": 1}
-
-
 @pytest.mark.smoke
 @pytest.mark.parametrize("coding,engines,levels", [
     ("gzip", {"zlib", "libdeflate"}, [6]), ("br", {"brotli"}, [4]),
