@@ -3,8 +3,8 @@
 import random
 import re
 import subprocess
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -160,14 +160,8 @@ def test_many_who_want_a_new_page_wait_for_one_encoding(server):
     waiting on a busy machine. Each process encodes it for its first client, and for the first one
     after it is known to repeat."""
     path, body = page(server, b"the same again and again, " * 40000)
-    answers = []
-    threads = [threading.Thread(target=lambda: answers.append(server.get("/best" + path, ae="br")))
-               for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(300)
-    assert len(answers) == 12
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: server.get("/best" + path, ae="br"), range(12)))
     for answer in answers:
         check.encoded(answer, "br", body)
     made = [answer for answer in answers if not is_kept(server, answer)]
@@ -184,20 +178,17 @@ def test_nobody_waits_for_others_to_encode_what_cannot_be_handed_over(httpd, tmp
     turns = faults.Folder(tmp_path, "gzip-turns")
     server = httpd(KEEP + PINNED + f"ElasticCacheMaxSize {most}\n", modules=SHMCB, **turns.options)
     path, body = page(server, body)
-    threads = [threading.Thread(target=server.get, args=(path,), kwargs={"ae": "gzip"})
-               for _ in range(4)]
-    threads[0].start()
-    server.wait_for(lambda: turns["1"], 60, "the first")
-    for thread in threads[1:]:
-        thread.start()
-    turns["1"] = False
-    threads[0].join(60)
-    # Both at the same time, not in turn.
-    others = [{"1", "2", "3"}, {"2", "3", "4"}]
-    server.wait_for(lambda: any(all(turns[name] for name in names) for names in others), 30,
-                    "all others")
-    server.wait_for(lambda: turns.clear() or not any(thread.is_alive() for thread in threads), 60,
-                    "all answers")
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(server.get, path, "gzip")
+        server.wait_for(lambda: turns["1"], 60, "the first")
+        others = [pool.submit(server.get, path, "gzip") for _ in range(3)]
+        turns["1"] = False
+        first.result(60)
+        # Both at the same time, not in turn.
+        server.wait_for(lambda: any(all(turns[name] for name in names) for names in ("123", "234")),
+                        30, "all others")
+        server.wait_for(lambda: turns.clear() or all(other.done() for other in others), 60,
+                        "all answers")
 
 
 def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_path):
@@ -207,18 +198,17 @@ def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_pat
     server = httpd(KEEP + PINNED + "ElasticCacheMaxSize 5900\n<Location /elastic-metrics>\n"
                    "SetHandler elastic-metrics\n</Location>\n", modules=SHMCB, **turns.options)
     path, _ = page(server, NOISE[:6000] + bytes(6000))
-    first, second = (threading.Thread(target=server.get, args=(path,), kwargs={"ae": "gzip"})
-                     for _ in range(2))
     began = time.monotonic()
-    first.start()
-    server.wait_for(lambda: turns["1"], 60, "the first")
-    second.start()
-    # In another process, as with prefork, the second is not held.
-    server.wait_for(lambda: turns["2"] or time.monotonic() > began + 4, 60, "four seconds")
-    turns.clear()
-    first.join(60)
-    took = time.monotonic() - began
-    server.wait_for(lambda: turns.clear() or not second.is_alive(), 60, "the second")
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(server.get, path, "gzip")
+        server.wait_for(lambda: turns["1"], 60, "the first")
+        second = pool.submit(server.get, path, "gzip")
+        # In another process, as with prefork, the second is not held.
+        server.wait_for(lambda: turns["2"] or time.monotonic() > began + 4, 60, "four seconds")
+        turns.clear()
+        first.result(60)
+        took = time.monotonic() - began
+        server.wait_for(lambda: turns.clear() or second.done(), 60, "the second")
     text = server.get("/elastic-metrics").body.decode()
     [spent] = re.findall(r'(?m)^elastic_encoding_seconds_sum\{coding="gzip"\} (\S+)$', text)
     assert float(spent) < took + 2
