@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kit import at, bodies, check, faults
+from kit.config import vhost
 from kit.keep import PINNED, cache, kept
 
 BODY = bodies.html(40000)
@@ -34,9 +35,6 @@ AddType text/html .shtml
 
 MODULES = ("socache_shmcb", "include")
 HOSTED = [f"/hosted/{number}.html" for number in range(3)]
-HOSTS = "".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n</VirtualHost>\n"
-                for name in ("localhost", "other"))
-
 # After this many seconds, a file's numbers stand for its content.
 OLD = 40
 
@@ -50,8 +48,8 @@ def age(httpd, directory, *config, **options):
 
 @pytest.fixture(scope="module")
 def aged(httpd_shared, tmp_path_factory):
-    return age(httpd_shared, tmp_path_factory.mktemp("aged"), CONFIG + HOSTS,
-               modules=MODULES, files={
+    return age(httpd_shared, tmp_path_factory.mktemp("aged"),
+               CONFIG + vhost("localhost") + vhost("other"), modules=MODULES, files={
                    "page.html": BODY, "closed/page.html": BODY, "large.txt": LARGE,
                    **{path[1:]: BODY for path in HOSTED},
                    "included/page.shtml": b"<!--#echo var='QUERY_STRING' -->" + BODY})

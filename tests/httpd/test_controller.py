@@ -13,6 +13,7 @@ import time
 import pytest
 
 from kit import aborts, at, check, env, faults
+from kit.config import vhost
 from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
 from kit.process import descriptors, until
 from kit.procstat import ProcStat
@@ -175,8 +176,7 @@ def test_dead_children_do_not_stop_the_sampling(driven):
 def test_virtual_hosts_share_the_position_and_have_their_own_bounds(driven):
     hosts = {"first": "", "second": "ElasticLevel gzip 3 5", "third": "ElasticLevel gzip 4",
              "fourth": "Elastic Off"}
-    d = driven("".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n{line}\n</VirtualHost>\n"
-                       for name, line in hosts.items()))
+    d = driven("".join(vhost(*host) for host in hosts.items()))
     for position, expected in ((TOP, (TOP + 1, 5, 4)), (0, (1, 3, 4))):
         d.walk_to(position)
         for host, level in zip(hosts, expected):

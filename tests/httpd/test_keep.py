@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kit import at, bodies, check, faults
+from kit.config import vhost
 from kit.counters import counted
 from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, is_kept, kept, page, reload, twice
 from kit.position import FOLLOW, start_following
@@ -33,12 +34,10 @@ SSLVerifyClient optional_no_ca
 """ + at("off", "ElasticCache Off") + at("suffix", "ElasticETag suffix") \
     + at("five", "ElasticLevel gzip 5") \
     + at("unset", "RequestHeader unset Cookie", "RequestHeader unset Authorization") \
-    + at("best", "ElasticLevel br 11", "ElasticWholeBody 2M") + "".join(
-        f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n{lines}\n</VirtualHost>\n"
-        for name, lines in {
-            "localhost": "", "b": "", "c": "ElasticCacheScope all", "d": "ElasticCacheScope all",
-            "early": "RequestHeader unset Cookie early",
-            "late": "RequestHeader unset Cookie\nRequestHeader unset Authorization"}.items())
+    + at("best", "ElasticLevel br 11", "ElasticWholeBody 2M") + vhost("localhost") + vhost("b") \
+    + vhost("c", "ElasticCacheScope all") + vhost("d", "ElasticCacheScope all") \
+    + vhost("early", "RequestHeader unset Cookie early") \
+    + vhost("late", "RequestHeader unset Cookie", "RequestHeader unset Authorization")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ bytes less 52 for IPv4 and TCP with timestamps, 72 for IPv6.
 import pytest
 
 from kit import at, bodies, check
+from kit.config import vhost
 
 # `auto` may stay this far below the segment, because the core adds more bytes later.
 SLACK = 64
@@ -25,12 +26,10 @@ for at in range(0, len(data), step):
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
-    hosts = {"localhost": "", **{f"mtu-{mtu}": f"ElasticMTU {mtu}" for mtu in MTUS}}
     return httpd_shared(
         "Elastic On\n" + at("fixed", "ElasticMinSize 500") + at("none", "ElasticMinSize 0")
         + at("one", "ElasticMinSize 1") + at("padded", "Header set X-Padding " + "p" * 500)
-        + "".join(f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n{lines}\n</VirtualHost>\n"
-                  for name, lines in hosts.items()),
+        + vhost("localhost") + "".join(vhost(f"mtu-{mtu}", f"ElasticMTU {mtu}") for mtu in MTUS),
         tls=True, h2=True, ipv6=True, cgi={"body.cgi": CGI}, files={"0.txt": b""})
 
 
