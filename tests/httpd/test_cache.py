@@ -76,9 +76,6 @@ def test_precompressed_files_beside_modules_with_filters_of_their_own(httpd, mod
     assert (answer.coding, answer.raw) == ("br", BR), answer
 
 
-# --- ranges of what is cached
-
-
 @CODINGS
 @pytest.mark.parametrize("place", [*MODES, "precompressed-weak", "precompressed-keep"])
 def test_a_cached_encoded_body_is_never_sliced(cached, place, coding):

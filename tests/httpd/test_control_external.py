@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from kit import check
 from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
 from kit.elasticd import Elasticd
 from kit.load import Load
@@ -55,27 +56,20 @@ class Follower:
         return len(self.server.log.lines(pattern))
 
 
-@pytest.fixture
-def follower(httpd):
-    """The position file exists before the server starts."""
-    def start(config="", **first):
-        made = Follower(httpd, config)
-        made.file.write(**{"position": 2, **first})
-        made.server.start()
-        made.wait(ElasticFollows="1")
-        return made
-    return start
-
-
 @pytest.mark.smoke
-def test_a_published_position_is_followed(follower):
-    f = follower(position=6.25)
+def test_a_published_position_is_followed(httpd):
+    """A goal sets a price only while no position is followed. The lock tells that its writer lives:
+    a killed elasticd's position is dropped at once, however long the interval is."""
+    f = Follower(httpd, "ElasticGoal time\n")
+    f.file.write(6.25)
+    f.server.start()
+    f.wait(ElasticFollows="1")
     status = f.server.status()
     assert (status["ElasticControl"], status["ElasticCPU"]) == ("external", "0.650")
     f.wait_position(6.25)
     f.server.graceful()
     f.wait_position(6.25)
-    assert f.levels(20) == {7, 8}
+    assert f.levels(20) == {7, 8} and f.server.status()["ElasticPrice"] == "0.000"
     f.file.write(2, load=0.4)
     f.wait_position(2, ElasticCPU="0.400")
     assert f.levels() == {3}
@@ -85,65 +79,42 @@ def test_a_published_position_is_followed(follower):
     f.file.write(0, bypass=True)
     f.wait(ElasticBypass="1")
     answer = f.server.get("/a.txt", ae="gzip")
-    assert answer.coding is None and answer.body == FILES["a.txt"]
+    check.plain(answer, FILES["a.txt"])
     assert f.server.reason(answer) == "bypass"
     assert not f.server.log.lines("warn.*position")
-
-
-def test_the_lock_tells_that_its_writer_lives(follower):
-    """A killed elasticd's position is dropped at once, however long the interval is."""
-    f = follower()
     f.server.expect_log("position was left by an elasticd that has ended")
     f.file.write(6, flags=LOCKED)
     f.wait(ElasticFollows="0")
-    with f.file.locked():
-        f.wait_position(6)
-    f.wait(ElasticFollows="0")
-
-
-def test_a_goal_sets_a_price_only_while_no_position_is_followed(follower):
-    f = follower("ElasticGoal time\n")
-    assert f.server.status()["ElasticPrice"] == "0.000" and f.levels() == {3}
-    f.path.unlink()
-    f.server.expect_log(ALONE)
     f.server.wait_for(lambda: f.own.busy(30) or float(f.server.status()["ElasticPrice"]) > 0, 20,
                       "a price")
-    f.file.write(3)
-    f.wait_position(3)
-    assert f.server.status()["ElasticPrice"] == "0.000" and f.levels() == {4}
-
-
-def test_a_file_that_is_not_there_at_the_start(httpd):
-    f = Follower(httpd, "")
-    f.server.expect_log("position cannot be read")
-    f.server.start()
+    with f.file.locked():
+        f.wait_position(6, ElasticPrice="0.000")
+        assert f.levels() == {7}
     f.wait(ElasticFollows="0")
-    assert f.levels() == {START + 1}
-    f.file.write(0)
-    f.wait_position(0)
 
 
-def test_without_a_position_its_own_controller_goes_on(follower):
-    """It logs that once for each fault, and no request fails meanwhile."""
-    f = follower(position=7)
+def test_without_a_position_its_own_controller_goes_on(httpd):
+    """It logs that once for each fault, and no request fails meanwhile. At the start there is no
+    file."""
+    f = Follower(httpd, "")
     f.server.expect_log(f"elastic: .*position .*{ALONE}")
+    f.server.start()
+    f.server.wait_log(ALONE)
+    assert f.levels() == {START + 1}
     with Load(f.server, "/a.txt", FILES["a.txt"], clients=2) as load:
-        for count, (name, harm) in enumerate(HARMS.items(), 1):
+        for count, (name, harm) in enumerate(HARMS.items(), 2):
+            f.file.write(7)
+            f.wait_position(7)
+            assert f.levels() == {8}, name
             harm(f.file)
             f.wait(ElasticFollows="0")
             assert f.levels() == {8}, name
             f.own_step(90)
             assert f.levels() == {7}, name
+            assert (f.count(ALONE), f.count(FOLLOWS)) == (count, count - 1), name
             if f.path.is_dir():
                 f.path.rmdir()
-            f.file.write(7)
-            f.wait_position(7)
-            assert f.levels() == {8}, name
-            assert (f.count(ALONE), f.count(FOLLOWS)) == (count, count + 1), name
     assert load.count and not load.failed
-
-
-# --- a real elasticd
 
 
 @pytest.mark.smoke

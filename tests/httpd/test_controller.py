@@ -144,7 +144,6 @@ def test_the_position_survives_a_graceful_restart_and_no_other(d):
 
 @pytest.mark.smoke
 def test_new_bounds_clamp_the_position(driven):
-    """The new thresholds are in force as well."""
     d = driven()
     d.walk_to(7)
     narrow = "ElasticLevel gzip 1 3\nElasticLevel br 0 2\nElasticLevel zstd 1 3"
@@ -158,7 +157,6 @@ def test_new_bounds_clamp_the_position(driven):
 
 
 def test_dead_children_do_not_stop_the_sampling(driven):
-    """All children but one die, then all."""
     d = driven(mpm_config=CHILDREN)
     d.server.expect_log(KILLED)
     d.walk_to(TOP)
@@ -197,21 +195,18 @@ def wait_samples(server, count):
     until(lambda: lines() >= seen + count, 60, f"{count} samples")
 
 
-def _switches(child):
-    """{thread: how often it has gone to sleep}"""
-    text = {path.parent.name: path.read_text()
-            for path in pathlib.Path(f"/proc/{child}/task").glob("*/status")}
-    return {thread: int(re.search(r"(?m)^voluntary_ctxt_switches:\s+(\d+)", status)[1])
-            for thread, status in text.items()}
-
-
 def by_wakeups(server):
     """[(wakeups of its busiest thread within 30 samples, child)], the fewest first."""
-    before = {child: _switches(child) for child in server.children()}
+    def switches(child):
+        """{thread: how often it has gone to sleep}"""
+        return {path.parent.name: int(re.search(r"(?m)^voluntary_ctxt_switches:\s+(\d+)",
+                                                path.read_text())[1])
+                for path in pathlib.Path(f"/proc/{child}/task").glob("*/status")}
+
+    before = {child: switches(child) for child in server.children()}
     wait_samples(server, 30)
     return sorted((max(count - before[child].get(thread, 0)
-                       for thread, count in _switches(child).items()), child)
-                  for child in before)
+                       for thread, count in switches(child).items()), child) for child in before)
 
 
 def test_one_child_samples_until_it_is_stopped(httpd):
@@ -278,7 +273,8 @@ HARMS = [
 @pytest.mark.smoke
 def test_nonsense_warns_once_and_the_level_stays(driven):
     d = driven()
-    warning, notice = "elastic:warn.*the CPU load cannot be read", "elastic:notice.*sampling resumes"
+    warning = "elastic:warn.*the CPU load cannot be read"
+    notice = "elastic:notice.*sampling resumes"
 
     def count(pattern):
         return len(d.server.log.lines(pattern))
@@ -321,7 +317,6 @@ def test_a_fifo_in_its_place_holds_nothing_up(httpd, lines):
     ("ElasticLoad cgroup", r"(stat|cgroup) \(.*\)"),
     ("ElasticProcStat /proc/stat", r"stat \(as configured\)")])
 def test_a_file_in_place_of_proc_stat_implies_stat(httpd, config, text):
-    """The status page and the log name the source of the load."""
     server = httpd(SAMPLING + config, allow_log=[SHORT_INTERVAL])
     said = server.status()["ElasticLoad"]
     assert re.fullmatch(text, said)
@@ -347,14 +342,10 @@ def test_a_limit_that_comes_is_noticed(httpd, tmp_path):
         until(lambda: move() or float(server.status()["ElasticPosition"]) == position, 60,
               "a position")
 
-    def use(usec):
-        used[0] += usec
-        write("sys/fs/cgroup/web/cpu.stat", f"usage_usec {used[0]}\n")
-
-    used = [0]
-    use(0)
+    usec = itertools.count(10 ** 6, 10 ** 6)
     write("proc/self/cgroup", "0::/web\n")
     write("proc/self/mountinfo", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    write("sys/fs/cgroup/web/cpu.stat", "usage_usec 0\n")
     write("sys/fs/cgroup/web/cpu.max", "max 100000\n")
     write("proc/stat", "")
     stat = ProcStat(server.root / "kernel/proc/stat")
@@ -364,8 +355,8 @@ def test_a_limit_that_comes_is_noticed(httpd, tmp_path):
     wait_at(0, lambda: stat.busy(99))
     write("sys/fs/cgroup/web/cpu.max", "20000 100000\n")
     server.wait_log(r"the CPU load is read from cgroup \(v2, limit of 0.20 CPUs\)", 30)
-    wait_at(1, lambda: use(0))
-    wait_at(0, lambda: use(10 ** 6))
+    wait_at(1, lambda: None)
+    wait_at(0, lambda: write("sys/fs/cgroup/web/cpu.stat", f"usage_usec {next(usec)}\n"))
 
 
 def busy(seconds):

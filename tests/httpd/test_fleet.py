@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kit import bodies, check, env
+from kit import CGID_RELOADED, bodies, check, env
 from kit.load import Load
 from kit.stores import OWN, PROVIDERS, Between, Memcached, Redis
 
@@ -44,7 +44,7 @@ class Server:
         self.config = CONFIG.replace("STORE", store)
         self.httpd = httpd(self.config + config, start=False,
                            modules=("include", f"socache_{provider}"),
-                           allow_log=[f"{PROVIDERS}|{OWN}|LoadModule socache_redis"])
+                           allow_log=[f"{PROVIDERS}|{OWN}|{CGID_RELOADED}|LoadModule socache"])
         self.key = self.httpd.root / "cache.key"
         self.key.write_bytes(key)
         self.key.chmod(0o600)
@@ -71,7 +71,6 @@ class Server:
         self.until(lambda number: is_hit(self.get(name)), "a hit")
 
     def until_kept(self, name, count):
-        """Waits until `count()`, the number of stored values, has grown."""
         before = count()
         self.until(lambda number: self.get(name) and count() > before, "something in the store")
 
@@ -84,7 +83,6 @@ class Server:
             server.until_kept(name, count)
 
     def counted(self, name):
-        """A counter of the store."""
         return int(self.httpd.status()[f"ElasticCache{name}"])
 
     def until_fault(self, name, make=None):
@@ -127,7 +125,6 @@ def redis():
 
 @pytest.fixture(scope="module")
 def first(httpd_shared, redis):
-    """A server that stores pages."""
     return Server(httpd_shared, f"redis:127.0.0.1:{redis.port}")
 
 
@@ -173,17 +170,19 @@ def test_without_a_key_it_is_refused(httpd, store):
 # --- the configuration
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", [*STORES, "shmcb"])
 def test_without_its_module_responses_are_encoded(httpd, store):
-    """The configuration is still checked, and is no error."""
+    """The configuration is still checked, and is no error: a line names what is missing."""
     server = Server(httpd, store, start=False)
     name = f"socache_{store.partition(':')[0]}"
     server.httpd.modules.remove(name)
     server.httpd.configure(server.config)
     taken, said = server.httpd.configtest()
-    assert taken and f"LoadModule {name}_module modules/mod_{name}.so" in said
+    line = f"LoadModule {name}_module modules/mod_{name}.so"
+    assert taken and said.count(line) == 1
     server.httpd.log.expect("LoadModule")
     server.httpd.start()
+    assert len(server.httpd.log.lines(line)) == 1
     server.page("a")
     assert not any(is_hit(server.get("a")) for _ in range(3))
 

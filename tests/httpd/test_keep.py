@@ -218,7 +218,6 @@ def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_pat
 
 @pytest.fixture
 def fresh(httpd):
-    """A new server for each test."""
     return lambda text="": httpd(KEEP + PINNED + text, modules=SHMCB, allow_log=(CGID_RELOADED,))
 
 
@@ -235,19 +234,6 @@ def test_a_graceful_restart_keeps_them_and_a_restart_does_not(fresh):
         server.configure(config + PINNED)
         ends()
         assert [kept(server, path, body) for _ in found] == found, config
-
-
-def test_the_provider_is_not_loaded(httpd):
-    """configtest names the missing line, and the server runs without a store."""
-    server = httpd(KEEP + PINNED, modules=("asis",), allow_log=("ElasticCache is off",))
-    ok, said = server.configtest()
-    assert ok and said.count("LoadModule socache_shmcb_module modules/mod_socache_shmcb.so") == 1
-    assert len(server.log.lines("LoadModule socache_shmcb_module")) == 1
-    path, body = page(server)
-    assert not any(kept(server, path, body) for _ in range(3))
-    server.configure("Elastic On")
-    ok, said = server.configtest()
-    assert ok and "ElasticCache" not in said
 
 
 def test_modules_come_and_go(httpd):

@@ -180,7 +180,6 @@ def test_no_configuration_is_left_out():
 
 
 def test_httpd_takes_the_directives_in_sentences(httpd):
-    """Each directive that a page's text shows with arguments."""
     found = {}
     for page in PAGES:
         text = page.read_text().partition(MESSAGES)[0]
@@ -214,7 +213,6 @@ def test_links_lead_to_a_page_and_its_heading():
 
 
 def is_plain(text, *private):
-    """True if the text has none of the private words."""
     return not re.search(r"\b(?:%s)s?\b" % "|".join((*PRIVATE, *private)), text, re.IGNORECASE)
 
 

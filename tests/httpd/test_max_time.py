@@ -39,13 +39,11 @@ def shared(httpd_shared):
 
 @pytest.fixture
 def ceiling(shared):
-    """A server at the ceiling."""
     shared.walk_to(TOP)
     return shared
 
 
 def chosen(server, path, ae="gzip"):
-    """(coding, level) of an answer."""
     answer = server.get(path, ae=ae)
     check.encoded(answer, answer.coding, BODIES[path.rpartition("/")[2]])
     return answer.coding, int(server.notes(answer)["elastic-level"])

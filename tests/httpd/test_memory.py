@@ -132,8 +132,6 @@ def test_1000_aborted_requests(httpd):
         assert used[1][1] - used[0][1] <= 16384
 
 
-# --- leaks at a child's end
-
 FILES = {**aborts.FILES, "tiny.txt": b"tiny", "page.html": bodies.html(5000),
          "page.html.gz": gzip.compress(bodies.html(5000))}
 

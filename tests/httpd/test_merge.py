@@ -139,9 +139,6 @@ def test_a_directory_changes_its_field_only(site, folder, host, inherited, n):
     assert found == {**INHERITED, **inherited, **CHANGES[n][1]}
 
 
-# --- .htaccess
-
-
 @pytest.fixture(scope="module")
 def overridden(httpd_shared):
     """Directories whose .htaccess files the tests write; no reload is needed."""

@@ -302,7 +302,6 @@ def test_what_mod_cache_stores_has_none(site):
 
 @pytest.fixture(scope="module")
 def labels(httpd_shared, origin):
-    """An origin's bodies, and the labels in their headers."""
     zipped = gzip.compress(TEXT)
     for name, fields, body in (
             ("plain", {}, TEXT), ("gzip", {"Content-Encoding": "gzip"}, zipped),

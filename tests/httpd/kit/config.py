@@ -1,4 +1,4 @@
-"""Pieces of configuration."""
+"""Pieces of configuration, and a script that waits."""
 
 
 def at(name, *lines):
@@ -10,3 +10,13 @@ def vhost(name, *lines):
     """A virtual host of that name; the first one is for all other names, too."""
     return "<VirtualHost 127.0.0.1:{port}>\nServerName " + "\n".join([name, *lines]) \
         + "\n</VirtualHost>\n"
+
+
+# A CGI script: text of as many bytes as the query says, the end when docs has no file `hold`.
+HOLD = """
+head('Content-Type: text/plain')
+out(bodies.text(int(os.environ['QUERY_STRING'])))
+while os.path.exists(os.environ['DOCUMENT_ROOT'] + '/hold'):
+    time.sleep(0.02)
+out('the end')
+"""
