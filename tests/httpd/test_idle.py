@@ -41,6 +41,7 @@ class Site:
         return tuple(int(status[f"ElasticImproved{what}"]) for what in ("", "Usec", "Bytes"))
 
     def ask(self, path, body, ae="gzip"):
+        """Returns an answer and its notes."""
         answer = self.server.get(path, ae=ae)
         check.encoded(answer, answer.coding, body)
         return answer, self.server.notes(answer)
@@ -110,6 +111,7 @@ def test_what_is_asked_for_often_becomes_smaller_at_the_top(site):
     s.d.load(*(66, 67) * 5)
     assert s.counts() == (0, 0, 0)
     s.d.load(10)
+    s.wait_until_improved()
     answer, notes = s.ask_until_at(GZIP_TOP, *page)
     assert len(answer.raw) < len(before.raw) and answer.headers["ETag"] == before.headers["ETag"]
     assert int(notes["elastic-out"]) == len(answer.raw)
@@ -143,6 +145,7 @@ def test_without_top_the_maximum_holds(site):
     page = s.page()
     s.ask_often(*page)
     s.d.load(10)
+    s.wait_until_improved()
     s.ask_until_at("8", *page)
 
 
@@ -151,6 +154,7 @@ def test_clients_of_several_codings_get_the_smallest(site):
     page = s.page()
     before, _ = s.ask_often(*page, "gzip, br")
     s.d.load(10)
+    s.wait_until_improved()
     answer, _ = s.ask_until_at("11", *page, "gzip, br")
     assert answer.coding == "br" and len(answer.raw) < len(before.raw)
     # Clients that only accept gzip have an encoding of their own.
@@ -170,6 +174,7 @@ def test_what_had_a_pinned_level_is_found_in_the_other_coding(site):
     before, notes = s.ask_often(*page, "br, gzip")
     assert (before.coding, notes["elastic-level"]) == ("gzip", "5")
     s.d.load(10)
+    s.wait_until_improved()
     answer, _ = s.ask_until_at("11", *page, "br, gzip")
     assert answer.coding == "br" and len(answer.raw) < len(before.raw)
     assert s.ask(*page)[1]["elastic-level"] == "5"
