@@ -68,8 +68,8 @@ def test_the_bypass_is_that_of_the_end_of_a_long_wait(driven, path, before, afte
         server.wait_for((marks / "begun").exists, 30, "the first half")
         # The decision is made anew after the longest wait for a body and two intervals.
         enough = int(driven.status()["ElasticSamples"]) + 5
-        server.wait_for(
-            lambda: is_at(after) and int(driven.status()["ElasticSamples"]) >= enough, 60, "samples")
+        server.wait_for(lambda: is_at(after) and
+                        int(driven.status()["ElasticSamples"]) >= enough, 60, "samples")
         (marks / "go").touch()
         answer = asked.result()
     check.whole(answer, coding, PAGE)

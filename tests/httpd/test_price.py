@@ -21,9 +21,8 @@ QUIET, FULL = (20, 21) * 3, (100, 99) * 3
 def priced(httpd):
     def start(config="", goal="time", **kw):
         d = start_driven(httpd, f"ElasticGoal {goal}\n{config}\n", **kw)
-        for folder in (".", "low", "bounds"):
-            for name, body in FILES.items():
-                d.server.write(f"{folder}/{name}", body)
+        for name, body in FILES.items():
+            d.server.write(name, body)
         d.built_in, d.unused = costs(d), costs(d, UNUSED)
         return d
     return start
@@ -99,16 +98,14 @@ def test_bounds_hold_whatever_the_price(priced, config, goal, levels):
     assert (level(d), level(d, "/low/page.html" if "low" in config else "/page.html")) == levels
 
 
-def test_until_the_first_sample_the_position_counts(httpd):
-    server = httpd("Elastic On\nElasticGoal time\nElasticInterval 60s\n", files=FILES)
+def test_the_goal_is_time_unless_a_control_or_a_goal_is_given(httpd):
+    """Until the first sample the position counts."""
+    server = httpd("Elastic On\nElasticGoal time\nElasticInterval 60s\n", files=FILES,
+                   allow_log=[CGID_RELOADED])
     status = server.status()
     assert status["ElasticPrice"] == status["ElasticPriceRate"] == "0.000"
     assert round(float(status["ElasticPosition"]) * TOP) == START
     assert server.notes(server.get("/page.html", ae="gzip"))["elastic-level"] == "6"
-
-
-def test_the_goal_is_time_unless_a_control_or_a_goal_is_given(httpd):
-    server = httpd("Elastic On", allow_log=[CGID_RELOADED])
     for config, goal in [
             ("", "time 5Mbit/s"), ("ElasticInterval 1s\nElasticCPU 40 70", "time 5Mbit/s"),
             ("ElasticControl step", "cpu"), ("ElasticControl mix", "cpu"),
