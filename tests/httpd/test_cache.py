@@ -16,7 +16,6 @@ MODES = ("keep", "remove", "weak", "suffix")
 
 @pytest.fixture(scope="module", params=["On", "Off"], ids=["quick", "not quick"])
 def cached(httpd_shared, origin, request):
-    """A server that caches everything on disk, and reports in X-Cache."""
     server = httpd_shared(
         f"Elastic On\n{cache.DISK}CacheQuickHandler {request.param}\nCacheHeader On\n"
         f"CacheMaxFileSize 100000000\nProxyPass /p/ {origin.url}/\n"

@@ -22,8 +22,6 @@ HOSTS = vhost("plain") + vhost("forwarded", "RemoteIPHeader X-Forwarded-For")
 
 
 class FarAway:
-    """A server whose clients are remote, and the kernel's scripted answers."""
-
     def __init__(self, httpd, folder, config="", **kw):
         d = start_driven(httpd, GOAL + config, environ={"CONNECTION": "{root}/connection"},
                          wrapper=faults.wrapper(faults.library(folder, "connection")), **kw)

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from kit import check
-from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, Driven
 from kit.elasticd import Elasticd
 from kit.load import Load
 from kit.position import HARMS, LOCKED, PositionFile
@@ -17,39 +17,34 @@ ALONE = "until elasticd writes it"
 FOLLOWS = "the levels follow ElasticPosition .*position"
 
 
-class Follower:
-    """A server that follows a file; its own view of the load is scripted."""
+class Follower(Driven):
+    """Its own view of the load is scripted, too."""
 
     def __init__(self, httpd, config):
         self.server = httpd(f"{CONFIG}ElasticControl external\n"
                             f"ElasticPosition {{root}}/run/position\n{config}", start=False,
                             files=FILES, allow_log=[SHORT_INTERVAL])
-        self.own = ProcStat(self.server.root / "stat")
+        self.stat = ProcStat(self.server.root / "stat")
         self.path = self.server.root / "run" / "position"
         self.file = PositionFile(self.path)
 
-    def wait(self, **values):
-        self.server.wait_for(
-            lambda: values.items() <= self.server.status().items(), 20, str(values))
+    def wait_for(self, **values):
+        self.wait(lambda status: values.items() <= status.items(), str(values), 20)
 
     def wait_position(self, position, **values):
-        self.wait(ElasticFollows="1", ElasticPosition=f"{position / TOP:.3f}", **values)
+        self.wait_for(ElasticFollows="1", ElasticPosition=f"{position / TOP:.3f}", **values)
 
     def levels(self, count=3):
-        """The gzip levels of `count` requests, after checking that each body is complete."""
-        answers = [self.server.get("/a.txt", ae="gzip") for _ in range(count)]
-        assert all(a.coding == "gzip" and a.body == FILES["a.txt"] for a in answers)
-        return {int(self.server.notes(a)["elastic-level"]) for a in answers}
+        return set(super().levels(count))
 
     def own_step(self, percent):
         """A step of httpd's own controller. Its first sample after following only sets a baseline,
         so a second load follows if the first has no effect."""
-        before = self.server.status()["ElasticSteps"]
+        before = self.status()["ElasticSteps"]
         for _ in range(20):
-            self.own.busy(percent)
+            self.stat.busy(percent)
             with contextlib.suppress(TimeoutError):
-                return self.server.wait_for(
-                    lambda: self.server.status()["ElasticSteps"] != before, 0.5, "a step")
+                return self.wait(lambda status: status["ElasticSteps"] != before, "a step", 0.5)
         raise AssertionError("no step of its own")
 
     def count(self, pattern):
@@ -63,7 +58,7 @@ def test_a_published_position_is_followed(httpd):
     f = Follower(httpd, "ElasticGoal time\n")
     f.file.write(6.25)
     f.server.start()
-    f.wait(ElasticFollows="1")
+    f.wait_for(ElasticFollows="1")
     status = f.server.status()
     assert (status["ElasticControl"], status["ElasticCPU"]) == ("external", "0.650")
     f.wait_position(6.25)
@@ -77,20 +72,20 @@ def test_a_published_position_is_followed(httpd):
     f.wait_position(4)
     assert f.levels() == {5}
     f.file.write(0, bypass=True)
-    f.wait(ElasticBypass="1")
+    f.wait_for(ElasticBypass="1")
     answer = f.server.get("/a.txt", ae="gzip")
     check.plain(answer, FILES["a.txt"])
     assert f.server.reason(answer) == "bypass"
     assert not f.server.log.lines("warn.*position")
     f.server.expect_log("position was left by an elasticd that has ended")
     f.file.write(6, flags=LOCKED)
-    f.wait(ElasticFollows="0")
-    f.server.wait_for(lambda: f.own.busy(30) or float(f.server.status()["ElasticPrice"]) > 0, 20,
+    f.wait_for(ElasticFollows="0")
+    f.server.wait_for(lambda: f.stat.busy(30) or float(f.server.status()["ElasticPrice"]) > 0, 20,
                       "a price")
     with f.file.locked():
         f.wait_position(6, ElasticPrice="0.000")
         assert f.levels() == {7}
-    f.wait(ElasticFollows="0")
+    f.wait_for(ElasticFollows="0")
 
 
 def test_without_a_position_its_own_controller_goes_on(httpd):
@@ -107,7 +102,7 @@ def test_without_a_position_its_own_controller_goes_on(httpd):
             f.wait_position(7)
             assert f.levels() == {8}, name
             harm(f.file)
-            f.wait(ElasticFollows="0")
+            f.wait_for(ElasticFollows="0")
             assert f.levels() == {8}, name
             f.own_step(90)
             assert f.levels() == {7}, name
@@ -131,7 +126,7 @@ def test_a_real_elasticd(httpd):
     with contextlib.closing(elasticd):
         elasticd.start()
         f.server.start()
-        f.wait(ElasticFollows="1")
+        f.wait_for(ElasticFollows="1")
         with Load(f.server, "/a.txt", FILES["a.txt"]) as load:
             assert f.levels() == {START + 1}
             follow(100, 0)
@@ -141,7 +136,7 @@ def test_a_real_elasticd(httpd):
             for count, stop in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP), 1):
                 is_stopped = stop == signal.SIGSTOP
                 (elasticd.send if is_stopped else elasticd.end)(stop)
-                f.wait(ElasticFollows="0")
+                f.wait_for(ElasticFollows="0")
                 f.own_step(100)
                 assert f.levels() == {TOP} and f.count(ALONE) == count, "said once"
                 elasticd.send(signal.SIGCONT) if is_stopped else elasticd.start()

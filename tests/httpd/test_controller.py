@@ -33,7 +33,6 @@ def shared(httpd_shared):
 
 @pytest.fixture
 def d(shared):
-    """A server at the position that it has after a start."""
     shared.walk_to(START)
     return shared
 

@@ -53,7 +53,6 @@ class Server:
             self.httpd.start()
 
     def page(self, name, size=40_000, body=None):
-        """Makes a page, the same on all servers; get() expects it."""
         self.httpd.write(f"{name}.html", body or bodies.html(size) + name.encode())
 
     def get(self, name, coding="gzip"):
@@ -137,7 +136,6 @@ def between(redis):
 
 @pytest.fixture(scope="module")
 def second(httpd_shared, first, between, redis):
-    """A server that finds them, through a connection that the tests can break."""
     return Server(httpd_shared, f"redis:127.0.0.1:{between.port}", keeper=(first, redis.count))
 
 

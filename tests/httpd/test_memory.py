@@ -25,7 +25,6 @@ WARM = bodies.text(3 << 20)
 
 @contextlib.contextmanager
 def watch(pid):
-    """Reads the child's private memory continuously."""
     over, readings = threading.Event(), []
 
     def run():
@@ -68,7 +67,6 @@ except OSError:
 
 @pytest.fixture
 def one_child(httpd):
-    """A server, its child, and the child's memory after httpd's own first allocations."""
     server = httpd("Elastic On\nElasticLevel gzip 1\nElasticLevel br 1\n", cgi={"zeros.cgi": ZEROS},
                    files={"warm.txt": WARM}, allow_log=[aborts.LOG], **aborts.ONE_CHILD)
     with open(server.write("sparse.txt", b""), "wb") as file:

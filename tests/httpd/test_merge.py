@@ -55,7 +55,6 @@ FILES = {"plain.txt": bodies.text(5000), "style.css": bodies.text(5000),
 
 
 def facts(server, folder, headers=None):
-    """The behaviour of the place at `folder`, field by field."""
     def get(name, ae="gzip, br"):
         answer = server.get(f"{folder}/{name}", ae=ae, headers=headers)
         assert answer.status == 200

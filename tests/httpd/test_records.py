@@ -66,7 +66,6 @@ def server_with(httpd, order, allow_log=(), **kw):
 
 
 def ask(server, place, ae, coding):
-    """Returns the page, which must come whole in `coding`, encoded once."""
     answer = server.get(f"{place}/a.html", ae=ae)
     assert (answer.status, answer.coding) == (200, coding), (place, ae, answer)
     assert answer.body == BODY, (place, ae)

@@ -344,7 +344,6 @@ def test_the_page_has_the_warnings_of_the_start(httpd, config, text):
     server = httpd("Elastic On\n" + config, allow_log=["elastic: "])
 
     def told():
-        """The text above everything else."""
         page = page_of(server)
         return re.findall("(?s)<li>(.*?)</li>", page[:page.index("<dl>")])
 
@@ -423,7 +422,6 @@ def htaccess(server, text):
 
 
 def told(answer):
-    """True if the answer has figures of the server."""
     return any(word.encode() in answer.body for word in (*HANDLERS.values(), "mod_elastic"))
 
 

@@ -311,6 +311,8 @@ _SOURCES = {
             close(to);
         }""" + _instead(_LIBDEFLATE, "overwrite(); return real();")
     + _instead(_DEFLATE, "overwrite(); return real();"),
+    # a freed encoder keeps its memory, which the search for leaks must find
+    "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
     # the calendar and the monotonic clock are off by the seconds in the first bytes of the file
     # CLOCK_OFF
     "clock": """
