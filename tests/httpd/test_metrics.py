@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kit import bodies, check, env
+from kit import CGID_RELOADED, bodies, check, env
 from kit.config import HOLD, vhost
 
 parser = pytest.importorskip("prometheus_client.parser", reason="prometheus_client is not there "
@@ -183,7 +183,7 @@ NAMES = ["Example.org", "other", *(f"v{number}.example.org" for number in range(
 def test_virtual_hosts_are_counted_up_to_a_bound(httpd):
     """A reload keeps the counts of names that stay."""
     server = httpd(CONFIG + "".join(map(vhost, NAMES)) + vhost("EXAMPLE.org", "Elastic Off"),
-                   files=FILES)
+                   files=FILES, allow_log=[CGID_RELOADED])
 
     def ask(name, path="/a.txt"):
         return server.get(path, ae="gzip", headers={"Host": name})

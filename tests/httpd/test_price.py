@@ -77,10 +77,9 @@ def test_the_price_is_a_bytes_worth_by_the_delay_of_the_queue(priced, goal, wort
 
     def wait_for_the_best(byte):
         # A ladder is rebuilt each second.
-        d.server.wait_for(lambda: all([is_best(byte, coding, path, of)
-                                       for coding in ("gzip", "br", "gzip, br")
-                                       for path, of in (("/page.html", OF_PAGE),
-                                                        ("/small.html", OF_SMALL))]), 30, "the best")
+        d.server.wait_for(lambda: all([
+            is_best(byte, coding, path, of) for coding in ("gzip", "br", "gzip, br")
+            for path, of in (("/page.html", OF_PAGE), ("/small.html", OF_SMALL))]), 30, "the best")
 
     wait_for_the_best(quiet)
     full = d.load(*FULL)
