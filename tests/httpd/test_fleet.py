@@ -372,12 +372,8 @@ def test_the_log_says_what_is_wrong(httpd, fault, said):
     first, the test tries again with another server."""
     redis = Redis()
     between = Between(redis.port)
-    if fault == "silent":
-        between.hold()
-    elif fault == "full":
-        redis.ask("CONFIG", "SET", "maxmemory", 1)
-    else:
-        redis.stop()
+    {"silent": between.hold, "gone": redis.stop,
+     "full": lambda: redis.ask("CONFIG", "SET", "maxmemory", 1)}[fault]()
 
     def is_said(number):
         server = Server(httpd, f"redis:127.0.0.1:{(between if fault == 'silent' else redis).port}")
