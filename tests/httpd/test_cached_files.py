@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kit import at, bodies, check, faults
+from kit.config import vhost
 from kit.keep import PINNED, cache, kept
 
 BODY = bodies.html(40000)
@@ -32,10 +33,8 @@ AddType text/html .shtml
 </Directory>
 """ + PINNED + at("precompressed", "ElasticPrecompressed On") + at("off", "ElasticCache Off")
 
+MODULES = ("socache_shmcb", "include")
 HOSTED = [f"/hosted/{number}.html" for number in range(3)]
-HOSTS = "".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n</VirtualHost>\n"
-                for name in ("localhost", "other"))
-
 # After this many seconds, a file's numbers stand for its content.
 OLD = 40
 
@@ -49,8 +48,8 @@ def age(httpd, directory, *config, **options):
 
 @pytest.fixture(scope="module")
 def aged(httpd_shared, tmp_path_factory):
-    return age(httpd_shared, tmp_path_factory.mktemp("aged"), CONFIG + HOSTS,
-               modules=("socache_shmcb", "include"), files={
+    return age(httpd_shared, tmp_path_factory.mktemp("aged"),
+               CONFIG + vhost("localhost") + vhost("other"), modules=MODULES, files={
                    "page.html": BODY, "closed/page.html": BODY, "large.txt": LARGE,
                    **{path[1:]: BODY for path in HOSTED},
                    "included/page.shtml": b"<!--#echo var='QUERY_STRING' -->" + BODY})
@@ -115,11 +114,6 @@ def test_files_that_are_asked_for_at_once_have_bodies_of_their_own(server):
         list(pool.map(ask, range(64)))
 
 
-def test_a_file_is_cached_at_its_first_request(server):
-    server.write("first.html", BODY)
-    assert [kept(server, "/first.html", BODY) for _ in range(2)] == [False, True]
-
-
 def test_a_cached_file_is_not_read(server):
     """Counts the bytes that children read by system calls; they map no file."""
 
@@ -163,48 +157,29 @@ def test_a_file_that_changes_is_another_one(aged, replaced):
     check.encoded(server.get(f"/{name}", ae="gzip"), "gzip", OTHER[:30000])
 
 
-def by_number(server, path, body):
-    """True if the file is recognized without being read: only files are stored at first sight."""
-    assert not kept(server, path, body)
-    return kept(server, path, body)
-
-
-@pytest.mark.parametrize("seconds, settled", [(10, False), (OLD + 5, True)])
-def test_what_is_written_through_a_mapping_is_seen(httpd, tmp_path, seconds, settled):
+@pytest.mark.parametrize("medium,seconds,settled", [
+    ("disk", 10, False), ("disk", OLD + 5, True),
+    ("memory", 3600, False)])  # files in memory are never written back
+def test_what_is_written_through_a_mapping_is_seen(httpd, tmp_path, medium, seconds, settled):
     """The kernel changes a file's times at the first write to a page, and again only after it has
     written the page back. Until then only the content identifies the file."""
-    clock = faults.Clock(tmp_path, "disk")
-    server = httpd(CONFIG, modules=("socache_shmcb", "include"), **clock.options)
-    path = server.write("mapped.html", BODY)
-    with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as content:
-        content[:1] = BODY[:1]
-        clock.skip(calendar=seconds)
-        assert by_number(server, "/mapped.html", BODY) == settled
-        if not settled:
-            for body in (OTHER, BODY, OTHER):
-                content[:] = body
-                for _ in range(3):
-                    check.encoded(server.get("/mapped.html", ae="gzip"), "gzip", body)
-
-
-def test_a_file_in_memory_is_always_read(httpd, tmp_path):
-    """Files in memory are never written back."""
-    clock = faults.Clock(tmp_path)
-    server = httpd(CONFIG , modules=("socache_shmcb", "include"),
-                   **clock.options)
+    clock = faults.Clock(tmp_path, *["disk"] * (medium == "disk"))
+    server = httpd(CONFIG, modules=MODULES, **clock.options)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         os.chmod(folder, 0o755)
         (server.docs / "memory").symlink_to(folder)
-        path = server.docs / "memory" / "page.html"
-        path.write_bytes(BODY)
-        path.chmod(0o644)
-        clock.skip(calendar=3600)
-        assert not by_number(server, "/memory/page.html", BODY)
-        with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as content:
-            for body in (OTHER, BODY):
+        name = {"disk": "mapped.html", "memory": "memory/mapped.html"}[medium]
+        with open(server.write(name, BODY), "r+b") as file, \
+                mmap.mmap(file.fileno(), 0) as content:
+            content[:1] = BODY[:1]
+            clock.skip(calendar=seconds)
+            assert not kept(server, f"/{name}", BODY)
+            # A file that is recognized without being read: only files are stored at first sight.
+            assert kept(server, f"/{name}", BODY) == settled
+            for body in () if settled else (OTHER, BODY, OTHER):
                 content[:] = body
                 for _ in range(3):
-                    check.encoded(server.get("/memory/page.html", ae="gzip"), "gzip", body)
+                    check.encoded(server.get(f"/{name}", ae="gzip"), "gzip", body)
 
 
 def test_a_files_name_is_of_one_virtual_host(server):
@@ -221,7 +196,7 @@ def test_a_files_name_is_of_one_virtual_host(server):
 def test_a_file_that_changes_while_it_is_encoded_is_not_cached(httpd, tmp_path):
     clock = faults.Clock(tmp_path, "disk", "gzip-overwrite")
     clock.skip(calendar=10 * OLD)
-    server = httpd(CONFIG, modules=("socache_shmcb", "include"), files={"page.html": BODY},
+    server = httpd(CONFIG, modules=MODULES, files={"page.html": BODY},
                    start=False, **clock.options)
     page, other = server.docs / "page.html", server.docs / "other"
     page.chmod(0o666)
@@ -238,8 +213,9 @@ def test_a_file_that_changes_while_it_is_encoded_is_not_cached(httpd, tmp_path):
 
 
 def test_a_precompressed_file_wins(server):
+    """A file is cached at its first request."""
     server.write("both.html", BODY)
-    wait_kept(server, "/precompressed/both.html")
+    assert [kept(server, "/precompressed/both.html", BODY) for _ in range(2)] == [False, True]
     server.write("both.html.gz", server.get("/off/both.html", ae="gzip").raw)
     answer = server.get("/precompressed/both.html", ae="gzip")
     check.whole(answer, "gzip", BODY)

@@ -19,14 +19,10 @@ pytestmark = pytest.mark.skipif(not env.MODULE or not os.path.exists(env.module_
                                 reason="ours or the stock mod_brotli is not there")
 
 
-def row(**fields):
-    """The first row with these fields."""
-    return next(one for one in ROWS if fields.items() <= vars(one).items())
-
-
-SAME = row(host="DeflateWindowSize 15")
-DIFFERING = row(host="DeflateWindowSize 8")
-LOGGING = row(fault="gzip-first")
+# The first row with each of these fields.
+SAME, DIFFERING, LOGGING = (
+    next(row for row in ROWS if getattr(row, name) == value) for name, value in (
+        ("host", "DeflateWindowSize 15"), ("host", "DeflateWindowSize 8"), ("fault", "gzip-first")))
 
 
 @pytest.mark.slow
@@ -45,13 +41,12 @@ def test_a_page_has_what_differs(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("planted,said", [
-    (dataclasses.replace(DIFFERING, differs=""), "differs in ['coding', 'etag'], not in []"),
-    (dataclasses.replace(DIFFERING, differs="etag"), "not in ['etag']"),
-    (dataclasses.replace(DIFFERING, differs="coding etag vary"), "not in ['coding', 'etag', 'v"),
-    (dataclasses.replace(SAME, differs="etag"), "differs in [], not in ['etag']"),
-    (dataclasses.replace(LOGGING, log=""), "elastic: the encoder"),
-], ids=["not expected", "more than expected", "less than expected", "does not occur", "logged"])
-def test_what_no_row_says_is_noticed(planted, said, capsys):
-    assert compare.main(None, [planted]) == 1
+@pytest.mark.parametrize("planted,fields,said", [
+    (DIFFERING, {"differs": ""}, "differs in ['coding', 'etag'], not in []"),
+    (DIFFERING, {"differs": "etag"}, "not in ['etag']"),
+    (DIFFERING, {"differs": "coding etag vary"}, "not in ['coding', 'etag', 'v"),
+    (SAME, {"differs": "etag"}, "differs in [], not in ['etag']"),
+    (LOGGING, {"log": ""}, "elastic: the encoder")])
+def test_what_no_row_says_is_noticed(planted, fields, said, capsys):
+    assert compare.main(None, [dataclasses.replace(planted, **fields)]) == 1
     assert said in capsys.readouterr().err

@@ -4,6 +4,7 @@ kernel's answers and the clients' addresses: see the library "connection" of kit
 import pytest
 
 from kit import bodies, check, faults
+from kit.config import vhost
 from kit.driven import start_driven
 
 PAGE = bodies.html(100_000)
@@ -17,13 +18,10 @@ GOAL = "ElasticLevel br 0 10\nElasticGoal time auto 10kbit/s 1Gbit/s\n"
 # confuses them.
 LEVELS = {"fast": range(3), "known": range(3, 10), "slow": range(10, 11)}
 
-HOSTS = "".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n{line}\n</VirtualHost>\n"
-                for name, line in (("plain", ""), ("forwarded", "RemoteIPHeader X-Forwarded-For")))
+HOSTS = vhost("plain") + vhost("forwarded", "RemoteIPHeader X-Forwarded-For")
 
 
 class FarAway:
-    """A server whose clients are remote, and the kernel's scripted answers."""
-
     def __init__(self, httpd, folder, config="", **kw):
         d = start_driven(httpd, GOAL + config, environ={"CONNECTION": "{root}/connection"},
                          wrapper=faults.wrapper(faults.library(folder, "connection")), **kw)

@@ -6,7 +6,8 @@ import signal
 
 import pytest
 
-from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
+from kit import check
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, Driven
 from kit.elasticd import Elasticd
 from kit.load import Load
 from kit.position import HARMS, LOCKED, PositionFile
@@ -16,66 +17,54 @@ ALONE = "until elasticd writes it"
 FOLLOWS = "the levels follow ElasticPosition .*position"
 
 
-class Follower:
-    """A server that follows a file; its own view of the load is scripted."""
+class Follower(Driven):
+    """Its own view of the load is scripted, too."""
 
     def __init__(self, httpd, config):
         self.server = httpd(f"{CONFIG}ElasticControl external\n"
                             f"ElasticPosition {{root}}/run/position\n{config}", start=False,
                             files=FILES, allow_log=[SHORT_INTERVAL])
-        self.own = ProcStat(self.server.root / "stat")
+        self.stat = ProcStat(self.server.root / "stat")
         self.path = self.server.root / "run" / "position"
         self.file = PositionFile(self.path)
 
-    def wait(self, **values):
-        self.server.wait_for(
-            lambda: values.items() <= self.server.status().items(), 20, str(values))
+    def wait_for(self, **values):
+        self.wait(lambda status: values.items() <= status.items(), str(values), 20)
 
     def wait_position(self, position, **values):
-        self.wait(ElasticFollows="1", ElasticPosition=f"{position / TOP:.3f}", **values)
+        self.wait_for(ElasticFollows="1", ElasticPosition=f"{position / TOP:.3f}", **values)
 
     def levels(self, count=3):
-        """The gzip levels of `count` requests, after checking that each body is complete."""
-        answers = [self.server.get("/a.txt", ae="gzip") for _ in range(count)]
-        assert all(a.coding == "gzip" and a.body == FILES["a.txt"] for a in answers)
-        return {int(self.server.notes(a)["elastic-level"]) for a in answers}
+        return set(super().levels(count))
 
     def own_step(self, percent):
         """A step of httpd's own controller. Its first sample after following only sets a baseline,
         so a second load follows if the first has no effect."""
-        before = self.server.status()["ElasticSteps"]
+        before = self.status()["ElasticSteps"]
         for _ in range(20):
-            self.own.busy(percent)
+            self.stat.busy(percent)
             with contextlib.suppress(TimeoutError):
-                return self.server.wait_for(
-                    lambda: self.server.status()["ElasticSteps"] != before, 0.5, "a step")
+                return self.wait(lambda status: status["ElasticSteps"] != before, "a step", 0.5)
         raise AssertionError("no step of its own")
 
     def count(self, pattern):
         return len(self.server.log.lines(pattern))
 
 
-@pytest.fixture
-def follower(httpd):
-    """The position file exists before the server starts."""
-    def start(config="", **first):
-        made = Follower(httpd, config)
-        made.file.write(**{"position": 2, **first})
-        made.server.start()
-        made.wait(ElasticFollows="1")
-        return made
-    return start
-
-
 @pytest.mark.smoke
-def test_a_published_position_is_followed(follower):
-    f = follower(position=6.25)
+def test_a_published_position_is_followed(httpd):
+    """A goal sets a price only while no position is followed. The lock tells that its writer lives:
+    a killed elasticd's position is dropped at once, however long the interval is."""
+    f = Follower(httpd, "ElasticGoal time\n")
+    f.file.write(6.25)
+    f.server.start()
+    f.wait_for(ElasticFollows="1")
     status = f.server.status()
     assert (status["ElasticControl"], status["ElasticCPU"]) == ("external", "0.650")
     f.wait_position(6.25)
     f.server.graceful()
     f.wait_position(6.25)
-    assert f.levels(20) == {7, 8}
+    assert f.levels(20) == {7, 8} and f.server.status()["ElasticPrice"] == "0.000"
     f.file.write(2, load=0.4)
     f.wait_position(2, ElasticCPU="0.400")
     assert f.levels() == {3}
@@ -83,107 +72,75 @@ def test_a_published_position_is_followed(follower):
     f.wait_position(4)
     assert f.levels() == {5}
     f.file.write(0, bypass=True)
-    f.wait(ElasticBypass="1")
+    f.wait_for(ElasticBypass="1")
     answer = f.server.get("/a.txt", ae="gzip")
-    assert answer.coding is None and answer.body == FILES["a.txt"]
+    check.plain(answer, FILES["a.txt"])
     assert f.server.reason(answer) == "bypass"
     assert not f.server.log.lines("warn.*position")
-
-
-def test_the_lock_tells_that_its_writer_lives(follower):
-    """A killed elasticd's position is dropped at once, however long the interval is."""
-    f = follower()
     f.server.expect_log("position was left by an elasticd that has ended")
     f.file.write(6, flags=LOCKED)
-    f.wait(ElasticFollows="0")
-    with f.file.locked():
-        f.wait_position(6)
-    f.wait(ElasticFollows="0")
-
-
-def test_a_goal_sets_a_price_only_while_no_position_is_followed(follower):
-    f = follower("ElasticGoal time\n")
-    assert f.server.status()["ElasticPrice"] == "0.000" and f.levels() == {3}
-    f.path.unlink()
-    f.server.expect_log(ALONE)
-    f.server.wait_for(lambda: f.own.busy(30) or float(f.server.status()["ElasticPrice"]) > 0, 20,
+    f.wait_for(ElasticFollows="0")
+    f.server.wait_for(lambda: f.stat.busy(30) or float(f.server.status()["ElasticPrice"]) > 0, 20,
                       "a price")
-    f.file.write(3)
-    f.wait_position(3)
-    assert f.server.status()["ElasticPrice"] == "0.000" and f.levels() == {4}
+    with f.file.locked():
+        f.wait_position(6, ElasticPrice="0.000")
+        assert f.levels() == {7}
+    f.wait_for(ElasticFollows="0")
 
 
-def test_a_file_that_is_not_there_at_the_start(httpd):
+def test_without_a_position_its_own_controller_goes_on(httpd):
+    """It logs that once for each fault, and no request fails meanwhile. At the start there is no
+    file."""
     f = Follower(httpd, "")
-    f.server.expect_log("position cannot be read")
-    f.server.start()
-    f.wait(ElasticFollows="0")
-    assert f.levels() == {START + 1}
-    f.file.write(0)
-    f.wait_position(0)
-
-
-@pytest.mark.parametrize("harm", HARMS)
-def test_without_a_position_its_own_controller_goes_on(follower, harm):
-    """It logs that once, and no request fails meanwhile."""
-    f = follower()
     f.server.expect_log(f"elastic: .*position .*{ALONE}")
+    f.server.start()
+    f.server.wait_log(ALONE)
+    assert f.levels() == {START + 1}
     with Load(f.server, "/a.txt", FILES["a.txt"], clients=2) as load:
-        HARMS[harm](f.file)
-        f.wait(ElasticFollows="0")
-        assert f.levels() == {3}
-        f.own_step(90)
-        assert f.levels() == {2}
-        if f.path.is_dir():
-            f.path.rmdir()
-        f.file.write(7)
-        f.wait_position(7)
-        assert f.levels() == {8}
-    assert (f.count(ALONE), f.count(FOLLOWS)) == (1, 2)
+        for count, (name, harm) in enumerate(HARMS.items(), 2):
+            f.file.write(7)
+            f.wait_position(7)
+            assert f.levels() == {8}, name
+            harm(f.file)
+            f.wait_for(ElasticFollows="0")
+            assert f.levels() == {8}, name
+            f.own_step(90)
+            assert f.levels() == {7}, name
+            assert (f.count(ALONE), f.count(FOLLOWS)) == (count, count - 1), name
+            if f.path.is_dir():
+                f.path.rmdir()
     assert load.count and not load.failed
 
 
-# --- a real elasticd
-
-
-@pytest.fixture
-def pair(httpd):
-    """A server, the elasticd that it follows, and clients that run meanwhile. At the end no request
-    has failed."""
+@pytest.mark.smoke
+def test_a_real_elasticd(httpd):
+    """Its position is followed, and without it httpd goes on by itself. No request fails."""
     f = Follower(httpd, "")
-    f.elasticd = Elasticd(f.server.root, f.path)
-    with contextlib.closing(f.elasticd):
-        f.elasticd.start()
+    elasticd = Elasticd(f.server.root, f.path)
+
+    def follow(busy, position):
+        elasticd.machine.busy = busy
+        f.wait_position(position)
+        assert f.levels() == {position + 1}
+
+    with contextlib.closing(elasticd):
+        elasticd.start()
         f.server.start()
-        f.wait(ElasticFollows="1")
+        f.wait_for(ElasticFollows="1")
         with Load(f.server, "/a.txt", FILES["a.txt"]) as load:
-            yield f
+            assert f.levels() == {START + 1}
+            follow(100, 0)
+            follow(0, TOP)
+            assert not f.count(ALONE)
+            f.server.expect_log(ALONE)
+            for count, stop in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP), 1):
+                is_stopped = stop == signal.SIGSTOP
+                (elasticd.send if is_stopped else elasticd.end)(stop)
+                f.wait_for(ElasticFollows="0")
+                f.own_step(100)
+                assert f.levels() == {TOP} and f.count(ALONE) == count, "said once"
+                elasticd.send(signal.SIGCONT) if is_stopped else elasticd.start()
+                follow(0, TOP)
+                assert (f.count(ALONE), f.count(FOLLOWS)) == (count, count + 1)
         f.server.stop()  # first, because it would notice a missing elasticd
     assert load.count > 20 and not load.failed, load.failed[:3]
-
-
-@pytest.mark.smoke
-def test_the_position_is_followed_down_and_up(pair):
-    assert pair.levels() == {START + 1}
-    for busy, position in ((100, 0), (0, TOP)):
-        pair.elasticd.machine.busy = busy
-        pair.wait_position(position)
-        assert pair.levels() == {position + 1}
-    assert not pair.count(ALONE)
-
-
-@pytest.mark.parametrize("stop,start", [
-    (signal.SIGKILL, None), (signal.SIGTERM, None), (signal.SIGSTOP, signal.SIGCONT)],
-    ids=["killed", "terminated", "stopped"])
-def test_without_elasticd_httpd_goes_on_by_itself(pair, stop, start):
-    pair.server.expect_log(ALONE)
-    pair.elasticd.send(stop) if start else pair.elasticd.end(stop)
-    pair.wait(ElasticFollows="0")
-    pair.own_step(100)
-    assert pair.levels() == {START} and pair.count(ALONE) == 1, "said once"
-    pair.elasticd.send(start) if start else pair.elasticd.start()
-    pair.wait(ElasticFollows="1")
-    pair.elasticd.machine.busy = 0
-    pair.wait_position(TOP)
-    assert pair.levels() == {TOP + 1}
-    assert (pair.count(ALONE), pair.count(FOLLOWS)) == (1, 2)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kit import at, bodies, check, env
+from kit import at, bodies, check
 from kit.counters import counted
 
 BODY = bodies.html(30000)
@@ -38,15 +38,15 @@ STOCK = {
     "off": ("Elastic Off\nSetOutputFilter BROTLI_COMPRESS;DEFLATE", False),
 }
 
-# (place, its lines, why ours leaves the page alone, which also stops the stock filter)
-LEFT_ALONE = [
-    ("left-small", "Elastic On\nElasticMinSize 1000000\nSetOutputFilter DEFLATE", "small"),
-    ("left-env", "Elastic On\nSetEnv no-elastic 1\nSetOutputFilter DEFLATE", "env"),
-    ("left-fixed", "Elastic On\nHeader set Cache-Control no-transform\nSetOutputFilter DEFLATE",
-     "no-transform"),
-    ("left-named", "SetOutputFilter ELASTIC;DEFLATE;BROTLI_COMPRESS\nElasticMinSize 1000000",
-     "small"),
-]
+# {place: (its lines, why ours leaves the page alone, which also stops the stock filter)}
+LEFT_ALONE = {
+    "left-small": ("Elastic On\nElasticMinSize 1000000\nSetOutputFilter DEFLATE", "small"),
+    "left-env": ("Elastic On\nSetEnv no-elastic 1\nSetOutputFilter DEFLATE", "env"),
+    "left-fixed": ("Elastic On\nHeader set Cache-Control no-transform\nSetOutputFilter DEFLATE",
+                   "no-transform"),
+    "left-named": ("SetOutputFilter ELASTIC;DEFLATE;BROTLI_COMPRESS\nElasticMinSize 1000000",
+                   "small"),
+}
 
 PLACES = {
     **{name: f"Elastic On\nSetEnv {name} 1" for name in
@@ -67,8 +67,8 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
-    places = {**PLACES, **NAMED, **{name: lines for name, (lines, _) in STOCK.items()},
-              **{name: lines for name, lines, _ in LEFT_ALONE}}
+    places = {**PLACES, **NAMED,
+              **{name: lines for name, (lines, _) in (STOCK | LEFT_ALONE).items()}}
     return httpd_shared(
         "AddType application/pdf .pdf\nAddType text/html .shtml\n"
         + "<Location /part.txt>\nSetOutputFilter ELASTIC\n</Location>\n"
@@ -96,12 +96,21 @@ ENVIRONMENT = [
     ("/force-gzip/a.png", None, None, "type", False),
     ("/force-gzip/tiny.html", None, None, "small", True),
     ("/forced-br/a.html", None, None, "not-acceptable", True),
+    # A named filter.
+    ("/css-by-type/a.css", "gzip", "gzip", None, True),
+    ("/css-by-type/a.html", "gzip", None, None, False),
+    ("/pdf-by-type/a.pdf", "gzip", "gzip", None, True),
+    ("/named-off/a.html", "gzip", None, "off", False),
+    ("/named-fixed/a.html", "gzip", "gzip", None, True),
+    # No stock module compresses what ours leaves alone.
+    *((f"/{name}/a.html", ae, None, reason, reason == "small")
+      for name, (_, reason) in LEFT_ALONE.items() for ae in ("gzip", "br")),
 ]
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("path,ae,coding,reason,varies", ENVIRONMENT)
-def test_variables(server, path, ae, coding, reason, varies):
+def test_what_is_compressed(server, path, ae, coding, reason, varies):
     answer = server.get(path, ae=ae)
     body = FILES[path.rpartition("/")[2]]
     if coding:
@@ -126,16 +135,6 @@ def test_a_filter_by_its_name(server, name):
     check.plain(server.get(f"/{name}/a.html"), BODY)
 
 
-@pytest.mark.parametrize("path,coding,varies", [
-    ("/css-by-type/a.css", "gzip", True), ("/css-by-type/a.html", None, False),
-    ("/pdf-by-type/a.pdf", "gzip", True), ("/named-off/a.html", None, False),
-    ("/named-fixed/a.html", "gzip", True)])
-def test_what_a_named_filter_takes(server, path, coding, varies):
-    answer = server.get(path, ae="gzip")
-    check.whole(answer, coding, BODY)
-    assert answer.varies == varies
-
-
 def test_a_named_filter_leaves_subrequests_alone(server):
     answer, grown = counted(server, lambda: server.get("/ssi/page.shtml", ae="gzip"))
     check.encoded(answer, "gzip", b"<html>" + PART + b"</html>")
@@ -154,24 +153,3 @@ def test_beside_stock_modules_a_response_is_compressed_once(server, name, ae):
     assert answer.body == BODY and answer.varies
     assert server.notes(answer).get("elastic-coding") == (answer.coding if STOCK[name][1] else None)
     check.plain(server.get(f"/{name}/a.html"), BODY)
-
-
-@pytest.mark.parametrize("name,_,reason", LEFT_ALONE)
-@pytest.mark.parametrize("coding", ["gzip", "br"])
-def test_what_elastic_leaves_alone_no_stock_module_compresses(server, name, _, reason, coding):
-    answer = server.get(f"/{name}/a.html", ae=coding)
-    check.whole(answer, None, BODY)
-    assert server.reason(answer) == reason
-
-
-@pytest.mark.parametrize("order", [["deflate", "brotli"], ["brotli", "deflate"]])
-def test_load_order_does_not_matter(httpd, order):
-    """Here the stock modules are loaded after ours, elsewhere before. Graceful restarts work in
-    both orders."""
-    before = httpd("Elastic On\nSetOutputFilter DEFLATE", modules=order, files=FILES)
-    loads = "".join(f"LoadModule {name}_module {env.module_path(name)}\n" for name in order)
-    after = httpd(loads + "Elastic On\nSetOutputFilter DEFLATE", files=FILES)
-    for server in (before, after):
-        check.encoded(server.get("/a.html", ae="gzip"), "gzip", BODY)
-        server.graceful()
-        check.encoded(server.get("/a.html", ae="br"), "br", BODY)

@@ -3,13 +3,13 @@ faults of a store, with which a server encodes for itself."""
 
 import contextlib
 import itertools
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kit import bodies, check, env
+from kit import CGID_RELOADED, bodies, check, env
+from kit.load import Load
 from kit.stores import OWN, PROVIDERS, Between, Memcached, Redis
 
 pytestmark = pytest.mark.slow
@@ -37,23 +37,22 @@ PATIENCE = 240
 
 class Server:
     """A server of the fleet: the fixture `httpd`, its pages, and `store`, the argument of
-    ElasticCacheStore."""
+    ElasticCacheStore. keeper: (the server that stores pages for this one, the store's count())"""
 
-    def __init__(self, httpd, store, config="", key=KEY, start=True):
+    def __init__(self, httpd, store, config="", key=KEY, start=True, keeper=None):
         provider = store.partition(":")[0]
         self.config = CONFIG.replace("STORE", store)
         self.httpd = httpd(self.config + config, start=False,
                            modules=("include", f"socache_{provider}"),
-                           allow_log=[f"{PROVIDERS}|{OWN}|LoadModule socache_redis"])
+                           allow_log=[f"{PROVIDERS}|{OWN}|{CGID_RELOADED}|LoadModule socache"])
         self.key = self.httpd.root / "cache.key"
         self.key.write_bytes(key)
         self.key.chmod(0o600)
-        self.keeper = None  # (the server that stores pages for this one, the store's count())
+        self.keeper = keeper
         if start:
             self.httpd.start()
 
     def page(self, name, size=40_000, body=None):
-        """Makes a page, the same on all servers; get() expects it."""
         self.httpd.write(f"{name}.html", body or bodies.html(size) + name.encode())
 
     def get(self, name, coding="gzip"):
@@ -64,18 +63,13 @@ class Server:
 
     def until(self, condition, what):
         """Calls `condition(number)` with 1, 2, ... until it is true."""
-        end = time.monotonic() + PATIENCE
-        for number in itertools.count(1):
-            if condition(number):
-                return
-            assert time.monotonic() < end, f"{what} did not come:\n{self.httpd.log.text()}"
-            time.sleep(0.02)
+        numbers = itertools.count(1)
+        self.httpd.wait_for(lambda: condition(next(numbers)), PATIENCE, what)
 
     def until_hit(self, name):
         self.until(lambda number: is_hit(self.get(name)), "a hit")
 
     def until_kept(self, name, count):
-        """Waits until `count()`, the number of stored values, has grown."""
         before = count()
         self.until(lambda number: self.get(name) and count() > before, "something in the store")
 
@@ -88,20 +82,23 @@ class Server:
             server.until_kept(name, count)
 
     def counted(self, name):
-        """A counter of the store."""
         return int(self.httpd.status()[f"ElasticCache{name}"])
 
     def until_fault(self, name, make=None):
         """Requests new pages of make(), by default keep(), until the server has met a fault: known
-        pages may be in its own memory, and in a pause it does not ask the store."""
-        faults = self.counted("Faults")
+        pages may be in its own memory, and in a pause it does not ask the store. Returns the
+        seconds of the last request."""
+        faults, took = self.counted("Faults"), []
 
         def ask(number):
             (make or self.keep)(f"{name}-{number}")
+            begun = time.monotonic()
             self.get(f"{name}-{number}")
+            took.append(time.monotonic() - begun)
             return self.counted("Faults") > faults
 
         self.until(ask, "a fault")
+        return took[-1]
 
     def until_well(self, name):
         """Waits until pages of the other server are hits again."""
@@ -127,7 +124,6 @@ def redis():
 
 @pytest.fixture(scope="module")
 def first(httpd_shared, redis):
-    """A server that stores pages."""
     return Server(httpd_shared, f"redis:127.0.0.1:{redis.port}")
 
 
@@ -140,10 +136,7 @@ def between(redis):
 
 @pytest.fixture(scope="module")
 def second(httpd_shared, first, between, redis):
-    """A server that finds them, through a connection that the tests can break."""
-    server = Server(httpd_shared, f"redis:127.0.0.1:{between.port}")
-    server.keeper = first, redis.count
-    return server
+    return Server(httpd_shared, f"redis:127.0.0.1:{between.port}", keeper=(first, redis.count))
 
 
 # --- the configuration
@@ -151,38 +144,43 @@ def second(httpd_shared, first, between, redis):
 
 @pytest.mark.parametrize("store", STORES)
 def test_without_a_key_it_is_refused(httpd, store):
-    taken, said = httpd(f"ElasticCacheStore {store}", start=False).configtest()
-    assert not taken and "ElasticCacheKey" in said
-    taken, said = Server(httpd, store, start=False).httpd.configtest()
-    assert taken and "elastic" not in said
-
-
-@pytest.mark.parametrize("key,mode,fault", [
-    (b"short", 0o600, "fewer than 32 bytes"), (KEY, 0o644, "chmod 600"), (KEY, 0o660, "chmod 600"),
-    (KEY * 200, 0o600, "more than 4096 bytes"), ("folder", 0o600, "not a regular file"),
-    (None, 0, "No such file")])
-def test_a_bad_key_is_refused(httpd, key, mode, fault):
-    server = Server(httpd, STORES[0], key=key if isinstance(key, bytes) else b"", start=False)
-    server.key.chmod(mode)
-    if not isinstance(key, bytes):
-        server.key.unlink()
-    if key == "folder":
-        server.key.mkdir()
+    """Or with a bad one."""
+    server = Server(httpd, store, start=False)
     taken, said = server.httpd.configtest()
-    assert not taken and "ElasticCacheKey" in said and "cache.key" in said and fault in said
+    assert taken and "elastic" not in said
+    for key, mode, fault in (
+            (b"short", 0o600, "fewer than 32 bytes"), (KEY, 0o644, "chmod 600"),
+            (KEY, 0o660, "chmod 600"), (KEY * 200, 0o600, "more than 4096 bytes"),
+            (None, 0, "No such file"), ("folder", 0, "not a regular file")):
+        server.key.unlink(missing_ok=True)
+        if key == "folder":
+            server.key.mkdir()
+        elif key:
+            server.key.write_bytes(key)
+            server.key.chmod(mode)
+        taken, said = server.httpd.configtest()
+        assert not taken and "ElasticCacheKey" in said and "cache.key" in said and fault in said
+    server.httpd.configure(f"ElasticCacheStore {store}")
+    taken, said = server.httpd.configtest()
+    assert not taken and "ElasticCacheKey" in said
 
 
-@pytest.mark.parametrize("store", STORES)
+# --- the configuration
+
+
+@pytest.mark.parametrize("store", [*STORES, "shmcb"])
 def test_without_its_module_responses_are_encoded(httpd, store):
-    """The configuration is still checked, and is no error."""
+    """The configuration is still checked, and is no error: a line names what is missing."""
     server = Server(httpd, store, start=False)
     name = f"socache_{store.partition(':')[0]}"
     server.httpd.modules.remove(name)
     server.httpd.configure(server.config)
     taken, said = server.httpd.configtest()
-    assert taken and f"LoadModule {name}_module modules/mod_{name}.so" in said
+    line = f"LoadModule {name}_module modules/mod_{name}.so"
+    assert taken and said.count(line) == 1
     server.httpd.log.expect("LoadModule")
     server.httpd.start()
+    assert len(server.httpd.log.lines(line)) == 1
     server.page("a")
     assert not any(is_hit(server.get("a")) for _ in range(3))
 
@@ -223,20 +221,6 @@ def test_memcached(httpd):
         store.stop()
 
 
-def test_names_and_values_tell_nothing(first, second, redis):
-    before = set(redis.keys())
-    second.keep("secret")
-    sent = first.httpd.get("/seen/secret.html", ae="gzip").raw
-    for key in set(redis.keys()) - before:
-        assert key.startswith(b"mod_elastic:")
-        name = bytes.fromhex(key.removeprefix(b"mod_elastic:").decode())
-        value = redis.ask("GET", key)
-        assert b"localhost" not in name
-        for at in range(0, len(sent) - 16, 16):
-            assert sent[at:at + 16] not in value
-        assert b"gzip" not in value and b"zlib" not in value and b"elastic" not in value
-
-
 def test_with_another_key_it_is_another_store(httpd, redis, second):
     second.keep("locked")
     other = Server(httpd, f"redis:127.0.0.1:{redis.port}", key=bytes(range(32)))
@@ -251,6 +235,16 @@ def new_keys(server, redis, name, size=40_000):
     before = set(redis.keys())
     server.keep(name, size)
     return sorted(set(redis.keys()) - before, key=lambda key: key[-4:])
+
+
+def test_names_and_values_tell_nothing(first, second, redis):
+    for key in new_keys(second, redis, "secret"):
+        assert key.startswith(b"mod_elastic:")
+        name = bytes.fromhex(key.removeprefix(b"mod_elastic:").decode())
+        value, sent = redis.ask("GET", key), first.httpd.get("/seen/secret.html", ae="gzip").raw
+        assert b"localhost" not in name
+        assert not any(sent[at:at + 16] in value for at in range(0, len(sent) - 16, 16))
+        assert b"gzip" not in value and b"zlib" not in value and b"elastic" not in value
 
 
 def test_values_that_were_exchanged_are_found_out(second, redis):
@@ -283,8 +277,7 @@ def test_pieces_of_two_values_are_found_out(second, redis, is_gone):
 
 def test_what_may_not_be_held_is_not_found(httpd, first, redis):
     """That is no fault of the store."""
-    server = Server(httpd, f"redis:127.0.0.1:{redis.port}")
-    server.keeper = first, redis.count
+    server = Server(httpd, f"redis:127.0.0.1:{redis.port}", keeper=(first, redis.count))
     server.keep("refused", 200_000)
     server.until_hit("refused")
     encoded = len(server.httpd.get("/seen/refused.html", ae="gzip").raw)
@@ -304,21 +297,6 @@ def test_what_may_not_be_held_is_not_found(httpd, first, redis):
 # --- faults of the store
 
 
-def faulty(server, name):
-    """Seconds that the request took in which the server met a fault, see until_fault()."""
-    took = []
-
-    def ask(number):
-        server.keep(f"{name}-{number}")
-        faults, begun = server.counted("Faults"), time.monotonic()
-        server.get(f"{name}-{number}")
-        took.append(time.monotonic() - begun)
-        return server.counted("Faults") > faults
-
-    server.until(ask, "a fault")
-    return took[-1]
-
-
 def test_one_that_hangs_is_not_waited_for(second, between):
     """A request waits 5 ms. A busy machine adds time, but hardly twice that."""
     took = []
@@ -327,7 +305,7 @@ def test_one_that_hangs_is_not_waited_for(second, between):
         between.hold()
         try:
             asked = between.asked
-            took.append(faulty(second, f"slow-{len(took)}"))
+            took.append(second.until_fault(f"slow-{len(took)}"))
             for _ in range(60):
                 second.get("slow")
             # At most one call for each thread goes out, and none while they hang.
@@ -336,6 +314,9 @@ def test_one_that_hangs_is_not_waited_for(second, between):
             between.release()
         second.until_well("slow")
     assert min(took) < 0.5, took
+
+
+# --- faults of the store
 
 
 def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
@@ -357,24 +338,12 @@ def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
 
 @contextlib.contextmanager
 def busy(server):
-    """Clients that keep requesting some pages, and get them whatever the store does."""
-    ending = threading.Event()
-    for number in range(8):
-        server.page(f"busy-{number}")
-
-    def ask(at):
-        while not ending.is_set():
-            server.get(f"busy-{at % 8}")
-            at += 1
-
-    with ThreadPoolExecutor(4) as pool:
-        clients = [pool.submit(ask, at) for at in range(4)]
-        try:
-            yield
-        finally:
-            ending.set()
-    for client in clients:
-        client.result()
+    """Clients that keep requesting a page, and get it whatever the store does."""
+    server.page("busy")
+    body = (server.httpd.docs / "busy.html").read_bytes()
+    with Load(server.httpd, "/seen/busy.html", body, clients=4) as load:
+        yield
+    assert load.count and not load.failed, load.failed[:3]
 
 
 def late(answer):
@@ -403,12 +372,8 @@ def test_the_log_says_what_is_wrong(httpd, fault, said):
     first, the test tries again with another server."""
     redis = Redis()
     between = Between(redis.port)
-    if fault == "silent":
-        between.hold()
-    elif fault == "full":
-        redis.ask("CONFIG", "SET", "maxmemory", 1)
-    else:
-        redis.stop()
+    {"silent": between.hold, "gone": redis.stop,
+     "full": lambda: redis.ask("CONFIG", "SET", "maxmemory", 1)}[fault]()
 
     def is_said(number):
         server = Server(httpd, f"redis:127.0.0.1:{(between if fault == 'silent' else redis).port}")
@@ -458,4 +423,3 @@ def test_one_that_dies_in_mid_run(httpd):
                 redis.kill()
     finally:
         redis.stop()
-

@@ -85,26 +85,23 @@ def is_whole(server, path, size, coding="br"):
     return answer.raw == server.get(f"/{size}.html", ae=coding).raw
 
 
-# Prefork's many processes have room for small bodies only.
-EDGES = ([(30_000, True), (600_000, False)] if env.MPM == "prefork" else
-         [(120_000, True), (GATHERED - 1, True), (GATHERED + 20_000, False), (600_000, False)])
+# Prefork's many processes have room for small bodies only. A body of known length is gathered as a
+# file would be.
+EDGES, KNOWN = ([(30_000, True), (600_000, False)], 30_000) if env.MPM == "prefork" else (
+    [(120_000, True), (GATHERED - 1, True), (GATHERED + 20_000, False), (600_000, False)], 600_000)
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("path", ["/page.php?size={}", "/page.cgi?{},0,5000"])
-@pytest.mark.parametrize("size,whole", [(9000, True), (30_000, True), *EDGES])
+@pytest.mark.parametrize("path,size,whole", [
+    *((path, *edge) for path in ("/page.php?size={}", "/page.cgi?{},0,5000")
+      for edge in ((9000, True), (30_000, True), *EDGES)),
+    ("/page.php?size={0}&length={0}", KNOWN, True)])
 def test_what_is_gathered_has_an_end(server, path, size, whole):
     for coding in ("br", "gzip") if size <= 30_000 else ("br",):
         def ask(coding=coding):
             return is_whole(server, path, size, coding)
 
         assert check.once(ask, bool) if whole else not any(ask() for _ in range(3))
-
-
-def test_a_body_of_known_length_is_gathered_as_a_file_would_be(server):
-    size = 30_000 if env.MPM == "prefork" else 600_000
-    path = "/page.php?size={0}&length={0}"
-    assert check.once(lambda: is_whole(server, path, size), bool)
 
 
 @pytest.mark.parametrize("path", [

@@ -3,12 +3,13 @@
 import random
 import re
 import subprocess
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from kit import at, bodies, check, faults
+from kit.config import vhost
 from kit.counters import counted
 from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, is_kept, kept, page, reload, twice
 from kit.position import FOLLOW, start_following
@@ -33,12 +34,10 @@ SSLVerifyClient optional_no_ca
 """ + at("off", "ElasticCache Off") + at("suffix", "ElasticETag suffix") \
     + at("five", "ElasticLevel gzip 5") \
     + at("unset", "RequestHeader unset Cookie", "RequestHeader unset Authorization") \
-    + at("best", "ElasticLevel br 11", "ElasticWholeBody 2M") + "".join(
-        f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n{lines}\n</VirtualHost>\n"
-        for name, lines in {
-            "localhost": "", "b": "", "c": "ElasticCacheScope all", "d": "ElasticCacheScope all",
-            "early": "RequestHeader unset Cookie early",
-            "late": "RequestHeader unset Cookie\nRequestHeader unset Authorization"}.items())
+    + at("best", "ElasticLevel br 11", "ElasticWholeBody 2M") + vhost("localhost") + vhost("b") \
+    + vhost("c", "ElasticCacheScope all") + vhost("d", "ElasticCacheScope all") \
+    + vhost("early", "RequestHeader unset Cookie early") \
+    + vhost("late", "RequestHeader unset Cookie", "RequestHeader unset Authorization")
 
 
 @pytest.fixture(scope="module")
@@ -160,14 +159,8 @@ def test_many_who_want_a_new_page_wait_for_one_encoding(server):
     waiting on a busy machine. Each process encodes it for its first client, and for the first one
     after it is known to repeat."""
     path, body = page(server, b"the same again and again, " * 40000)
-    answers = []
-    threads = [threading.Thread(target=lambda: answers.append(server.get("/best" + path, ae="br")))
-               for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(300)
-    assert len(answers) == 12
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: server.get("/best" + path, ae="br"), range(12)))
     for answer in answers:
         check.encoded(answer, "br", body)
     made = [answer for answer in answers if not is_kept(server, answer)]
@@ -184,20 +177,17 @@ def test_nobody_waits_for_others_to_encode_what_cannot_be_handed_over(httpd, tmp
     turns = faults.Folder(tmp_path, "gzip-turns")
     server = httpd(KEEP + PINNED + f"ElasticCacheMaxSize {most}\n", modules=SHMCB, **turns.options)
     path, body = page(server, body)
-    threads = [threading.Thread(target=server.get, args=(path,), kwargs={"ae": "gzip"})
-               for _ in range(4)]
-    threads[0].start()
-    server.wait_for(lambda: turns["1"], 60, "the first")
-    for thread in threads[1:]:
-        thread.start()
-    turns["1"] = False
-    threads[0].join(60)
-    # Both at the same time, not in turn.
-    others = [{"1", "2", "3"}, {"2", "3", "4"}]
-    server.wait_for(lambda: any(all(turns[name] for name in names) for names in others), 30,
-                    "all others")
-    server.wait_for(lambda: turns.clear() or not any(thread.is_alive() for thread in threads), 60,
-                    "all answers")
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(server.get, path, "gzip")
+        server.wait_for(lambda: turns["1"], 60, "the first")
+        others = [pool.submit(server.get, path, "gzip") for _ in range(3)]
+        turns["1"] = False
+        first.result(60)
+        # Both at the same time, not in turn.
+        server.wait_for(lambda: any(all(turns[name] for name in names) for names in ("123", "234")),
+                        30, "all others")
+        server.wait_for(lambda: turns.clear() or all(other.done() for other in others), 60,
+                        "all answers")
 
 
 def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_path):
@@ -207,18 +197,17 @@ def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_pat
     server = httpd(KEEP + PINNED + "ElasticCacheMaxSize 5900\n<Location /elastic-metrics>\n"
                    "SetHandler elastic-metrics\n</Location>\n", modules=SHMCB, **turns.options)
     path, _ = page(server, NOISE[:6000] + bytes(6000))
-    first, second = (threading.Thread(target=server.get, args=(path,), kwargs={"ae": "gzip"})
-                     for _ in range(2))
     began = time.monotonic()
-    first.start()
-    server.wait_for(lambda: turns["1"], 60, "the first")
-    second.start()
-    # In another process, as with prefork, the second is not held.
-    server.wait_for(lambda: turns["2"] or time.monotonic() > began + 4, 60, "four seconds")
-    turns.clear()
-    first.join(60)
-    took = time.monotonic() - began
-    server.wait_for(lambda: turns.clear() or not second.is_alive(), 60, "the second")
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(server.get, path, "gzip")
+        server.wait_for(lambda: turns["1"], 60, "the first")
+        second = pool.submit(server.get, path, "gzip")
+        # In another process, as with prefork, the second is not held.
+        server.wait_for(lambda: turns["2"] or time.monotonic() > began + 4, 60, "four seconds")
+        turns.clear()
+        first.result(60)
+        took = time.monotonic() - began
+        server.wait_for(lambda: turns.clear() or second.done(), 60, "the second")
     text = server.get("/elastic-metrics").body.decode()
     [spent] = re.findall(r'(?m)^elastic_encoding_seconds_sum\{coding="gzip"\} (\S+)$', text)
     assert float(spent) < took + 2
@@ -229,7 +218,6 @@ def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_pat
 
 @pytest.fixture
 def fresh(httpd):
-    """A new server for each test."""
     return lambda text="": httpd(KEEP + PINNED + text, modules=SHMCB, allow_log=(CGID_RELOADED,))
 
 
@@ -246,19 +234,6 @@ def test_a_graceful_restart_keeps_them_and_a_restart_does_not(fresh):
         server.configure(config + PINNED)
         ends()
         assert [kept(server, path, body) for _ in found] == found, config
-
-
-def test_the_provider_is_not_loaded(httpd):
-    """configtest names the missing line, and the server runs without a store."""
-    server = httpd(KEEP + PINNED, modules=("asis",), allow_log=("ElasticCache is off",))
-    ok, said = server.configtest()
-    assert ok and said.count("LoadModule socache_shmcb_module modules/mod_socache_shmcb.so") == 1
-    assert len(server.log.lines("LoadModule socache_shmcb_module")) == 1
-    path, body = page(server)
-    assert not any(kept(server, path, body) for _ in range(3))
-    server.configure("Elastic On")
-    ok, said = server.configtest()
-    assert ok and "ElasticCache" not in said
 
 
 def test_modules_come_and_go(httpd):

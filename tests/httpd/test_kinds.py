@@ -121,9 +121,6 @@ def test_statuses_over_every_protocol(server, protocol, path, status):
         assert answer.varies == (status == 304)
 
 
-# --- HEAD
-
-
 @pytest.mark.smoke
 @pytest.mark.protocols()
 @pytest.mark.parametrize("path", ["/page.html", "/status.cgi?200", "/origin/head"])

@@ -52,50 +52,38 @@ COLUMNS = 100
 FENCE = re.compile(r"(?ms)^ *```.*?^ *```$")
 
 
-def blocks(page, but=r"(?!)"):
-    """The prose of a page, in pieces: paragraphs, items of lists, cells of tables, headings."""
+def prose(page, but=r"(?!)"):
+    """The sentences of a page: of paragraphs, items of lists, cells of tables, headings. What
+    stands in code counts as one word, a link as its text."""
     text = re.sub(but, "", FENCE.sub("", page.read_text()))
     text = re.sub(r"(?m)^(#+ .*)$", r"\n\1\n", text)
     text = re.sub(r"(?m)^ *(?:[-*]|\d+\.) ", "\n", text)
     for block in re.split(r"\n\s*\n", text):
-        yield from re.split(r"(?<!\\)\|", block) if block.lstrip().startswith("|") else [block]
-
-
-def sentences(page, but=r"(?!)"):
-    """The sentences of a page; what stands in code counts as one word, a link as its text."""
-    for block in blocks(page, but):
-        block = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "code", block))
-        yield from re.split(r"(?<=[.!?])[)*]*\s+", block)
+        for part in re.split(r"(?<!\\)\|", block) if block.lstrip()[:1] == "|" else [block]:
+            part = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "code", part))
+            yield from re.split(r"(?<=[.!?])[)*]*\s+", part)
 
 
 def sections():
-    """{directive: {row of its table: value}}"""
-    found = {}
-    for name, text in re.findall(r"(?ms)^## (\w+)\n(.*?)(?=^\n)", DIRECTIVES + "\n"):
-        rows = re.findall(r"(?m)^\| (\w[\w, ]*) \| (.*?) \|$", text)
-        found[name] = {row: value.replace("\\|", "|") for row, value in rows}
-    return found
-
-
-def labelled_parts():
-    """{directive: [(label, text) of each part of its section]}."""
+    """{directive: ({row of its table: value}, [(label, text) of each part])}"""
     found = {}
     for name, text in re.findall(r"(?ms)^## (\w+)\n(.*?)(?=^## |\Z)", DIRECTIVES):
+        rows = re.findall(r"(?m)^\| (\w[\w, ]*) \| (.*?) \|$", text.partition("\n\n")[0])
         split = re.split(r"(?m)^\*\*([^*\n]+)\.\*\*", text)
-        found[name] = list(zip(split[1::2], split[2::2]))
+        if rows:
+            found[name] = ({row: value.replace("\\|", "|") for row, value in rows},
+                           list(zip(split[1::2], split[2::2])))
     return found
 
 
 def pieces():
     """The configurations in README and the manual, including commented-out lines."""
-    found = []
     for page in [ROOT / "README.md", *PAGES]:
         text = page.read_text()
         for match in re.finditer(r"(?ms)^ *```(?:apache|conf)\n(.*?)^ *```$", text):
             line = text.count("\n", 0, match.start()) + 1
             piece = re.sub(r"(?m)^(\s*)#(?=\w)", r"\1", match[1])
-            found.append(pytest.param(piece, id=f"{page.name}:{line}"))
-    return found
+            yield pytest.param(piece, id=f"{page.name}:{line}")
 
 
 @pytest.fixture(scope="module")
@@ -105,31 +93,23 @@ def server(httpd_shared):
 
 
 def test_each_directive_has_a_section_and_each_section_a_directive(server):
+    """It has the rows of httpd's own manual, without the module's, and its labelled parts in order:
+    none is empty, the purpose is short, and the example has the directive. The page's opening leads
+    to each."""
     listed = set()
     for record in RECORDS:
         page = server.get(f"/info?mod_{record}.c").body.decode()
         part = page[page.index("Module Directives:"):]
         part = re.sub(r"<[^>]*>", " ", part[:part.index("Current Configuration:")])
         listed |= set(re.findall(r"(?m)\b((?:Elastic|Deflate|Brotli)\w*) -", html.unescape(part)))
-    assert len(listed) > 30
-    assert set(sections()) == listed
-
-
-def test_a_section_has_the_rows_of_httpds_own_manual_but_the_module():
-    for name, rows in sections().items():
-        wanted = ["Description", "Syntax", "Default", "Context"]
-        if ".htaccess" in rows["Context"]:
-            wanted.insert(4, "Override")
-        assert list(rows) == wanted, name
+    assert len(listed) > 30 and set(sections()) == listed
+    opening = DIRECTIVES.partition("\n## Rules for all of them\n")[0]
+    for name, (rows, parts) in sections().items():
+        assert f"[{name}](#{name.lower()})" in opening, name
+        assert list(rows) == ["Description", "Syntax", "Default", "Context",
+                              *["Override"] * (".htaccess" in rows["Context"])], name
         assert rows["Syntax"].startswith(f"`{name} "), name
         assert rows["Default"].startswith(f"`{name} ") or "`" not in rows["Default"], name
-
-
-def test_a_section_has_its_labelled_parts_in_order():
-    """None is empty, the purpose is short, and the example has the directive."""
-    found = labelled_parts()
-    assert set(found) == set(sections()) and len(found) > 30
-    for name, parts in found.items():
         assert tuple(label for label, _ in parts) == PARTS, name
         assert all(re.search(r"\w", FENCE.sub("", text)) for _, text in parts), name
         purpose = re.sub("`[^`]*`", "code", parts[0][1].strip().partition("\n\n")[0])
@@ -138,27 +118,17 @@ def test_a_section_has_its_labelled_parts_in_order():
         assert len(examples) == 1 and re.search(rf"(?m)^\s*{name} ", examples[0]), name
 
 
-def test_the_page_of_directives_leads_to_each():
-    """Its opening has a table by subject."""
-    opening = DIRECTIVES.partition("\n## Rules for all of them\n")[0]
-    for name in sections():
-        assert f"[{name}](#{name.lower()})" in opening, name
-
-
-def test_the_defaults_are_values_that_the_directives_take(httpd):
-    lines = [rows["Default"].strip("`") for rows in sections().values()
+def test_defaults_and_contexts_are_those_of_the_directives(httpd):
+    """httpd checks the context before the value."""
+    server = httpd("", start=False, records=RECORDS)
+    lines = [rows["Default"].strip("`") for rows, _ in sections().values()
              if rows["Default"].startswith("`")]
     if not env.HAS_ZSTD:
         lines = [line.replace(" zstd", "") for line in lines]
-    server = httpd("\n".join(lines), start=False, records=RECORDS)
+    server.configure("\n".join(lines))
     ok, said = server.configtest()
     assert ok and "elastic:" not in said, said
-
-
-def test_the_contexts_are_those_of_the_directives(httpd):
-    """httpd checks the context before the value."""
-    server = httpd("", start=False, records=RECORDS)
-    for name, rows in sections().items():
+    for name, (rows, _) in sections().items():
         for context, section in SECTIONS.items():
             server.configure(section % f"{name} a b c d e")
             ok, said = server.configtest()
@@ -166,20 +136,16 @@ def test_the_contexts_are_those_of_the_directives(httpd):
             assert not ok and refused == (context not in rows["Context"]), (name, context, said)
 
 
-def test_each_reason_has_a_section(server):
-    reasons = [key.split("-", 1)[1] for key in server.status() if key.startswith("ElasticSkipped-")]
+def test_each_key_of_the_status_page_is_explained(server):
+    """ElasticFollows only exists with ElasticControl external. Each reason has a section."""
+    status = server.status()
+    reasons = [key.split("-", 1)[1] for key in status if key.startswith("ElasticSkipped-")]
     text = (MANUAL / "troubleshooting.md").read_text()
     assert sorted(re.findall(r"(?m)^### (.*)$", text)) == sorted(reasons)
-
-
-def test_each_key_of_the_status_page_is_explained(server):
-    """ElasticFollows only exists with ElasticControl external."""
-    text = (MANUAL / "status.md").read_text()
-    rows = "".join(re.findall(r"(?m)^\| (`Elastic.*?) \|", text))
-    explained = {re.sub(r"-.*", "", key) for key in re.findall(r"`(\w+[-<>\w]*)`", rows)}
-    keys = {re.sub(r"-.*", "", key) for key in server.status()}
+    rows = re.findall(r"(?m)^\| (`Elastic.*?) \|", (MANUAL / "status.md").read_text())
+    explained = {re.sub(r"-.*", "", key) for key in re.findall(r"`(\w+[-<>\w]*)`", "".join(rows))}
     some = {"ElasticFollows"}
-    assert some <= explained and explained - some == keys
+    assert some <= explained and explained - some == {re.sub(r"-.*", "", key) for key in status}
 
 
 @pytest.mark.parametrize("piece", pieces())
@@ -206,11 +172,10 @@ def test_no_configuration_is_left_out():
         for kind, block in re.findall(r"(?ms)^ *```(\w*)\n(.*?)^ *```$", page.read_text()):
             named = re.search(r"(?m)^\s*(?:Elastic\w* |<[A-Z])", block)
             assert kind in ("apache", "conf", "sh") or not named, (page.name, block)
-    assert len(pieces()) > 25
+    assert len([*pieces()]) > 25
 
 
 def test_httpd_takes_the_directives_in_sentences(httpd):
-    """Each directive that a page's text shows with arguments."""
     found = {}
     for page in PAGES:
         text = page.read_text().partition(MESSAGES)[0]
@@ -243,29 +208,26 @@ def test_links_lead_to_a_page_and_its_heading():
                 assert not anchor or anchor in anchors(target), (page.name, link)
 
 
-def test_sentences_are_short():
-    for page in PAGES:
-        for sentence in sentences(page):
-            words = re.findall(r"\S*\w\S*", sentence)
-            assert len(words) <= WORDS_MOST, (page.name, sentence)
-
-
 def is_plain(text, *private):
-    """True if the text has none of the private words."""
     return not re.search(r"\b(?:%s)s?\b" % "|".join((*PRIVATE, *private)), text, re.IGNORECASE)
 
 
-def test_words_are_those_of_the_field():
-    for page in FRONT:
-        for sentence in sentences(page):
-            assert is_plain(sentence), (page.name, sentence)
-
-
-def test_the_level_has_one_name():
+def test_prose_is_plain():
+    """Sentences are short, words are those of the field, and the level has one name. Lines are
+    short, except in table rows and program output."""
+    found = [(page, sentence) for page in PAGES for sentence in prose(page)]
+    assert len(found) > 1500
+    for page, sentence in found:
+        assert len(re.findall(r"\S*\w\S*", sentence)) <= WORDS_MOST, (page.name, sentence)
     assert not is_plain("The two setups differ.", *RETIRED)
     for page in FRONT:
-        for sentence in sentences(page, FIXED):
+        for sentence in prose(page):
+            assert is_plain(sentence), (page.name, sentence)
+        for sentence in prose(page, FIXED):
             assert is_plain(sentence, *RETIRED), (page.name, sentence)
+    for page in PAGES:
+        for line in FENCE.sub("", page.read_text()).splitlines():
+            assert len(line) <= COLUMNS or line.startswith("|"), (page.name, line)
 
 
 def test_messages_and_help_texts_have_words_of_the_field(server):
@@ -302,20 +264,6 @@ def test_each_message_is_explained():
     assert [code for code in listed if not any(line.startswith(code) for line in logged)] == []
 
 
-def test_lines_are_short():
-    """Except in table rows and program output."""
-    for page in PAGES:
-        for line in FENCE.sub("", page.read_text()).splitlines():
-            assert len(line) <= COLUMNS or line.startswith("|"), (page.name, line)
-
-
-def test_prose_is_found():
-    """The checks above have prose to check."""
-    found = [sentence for page in PAGES for sentence in sentences(page)]
-    assert len(found) > 1500
-    assert any(sentence.startswith("Compress in one place") for sentence in found)
-
-
 def test_the_layout_has_a_line_for_each_file():
     """The header or the .c file of a pair counts; in the core, the header."""
     text = (ROOT / "docs" / "internals" / "layout.md").read_text()
@@ -324,18 +272,14 @@ def test_the_layout_has_a_line_for_each_file():
     assert {file.stem for file in files} == named
 
 
-def test_the_functions_that_the_walk_names_exist():
-    text = (ROOT / "docs" / "internals" / "walk.md").read_text()
-    named = re.findall(r"`(\w+)\(\)`\s+\(`([\w/]+\.c)`", text)
+def test_the_functions_and_tests_that_the_internals_name_exist():
+    internals = ROOT / "docs" / "internals"
+    named = re.findall(r"`(\w+)\(\)`\s+\(`([\w/]+\.c)`", (internals / "walk.md").read_text())
     assert len(named) > 15
     for function, name in named:
         path = ROOT / name if name.startswith("src/") else ROOT / "src" / "httpd" / name
         assert re.search(rf"(?m)^\w[\w *]*\b{function}\(", path.read_text()), (function, name)
-
-
-def test_the_tests_that_the_page_on_threats_names_exist():
-    text = (ROOT / "docs" / "internals" / "threats.md").read_text()
-    named = re.findall(r"`(test_\w+\.py)(?:::(test_\w+))?`", text)
+    named = re.findall(r"`(test_\w+\.py)(?:::(test_\w+))?`", (internals / "threats.md").read_text())
     assert named
     for file, test in named:
         source = (ROOT / "tests" / "httpd" / file).read_text()

@@ -11,21 +11,12 @@ import pytest
 
 from kit import aborts, bodies, check, env, inflate
 from kit.client import Incomplete
+from kit.config import HOLD
 from kit.counters import counted
 
 SMALL = bodies.text(20000)
 ZIPPED = inflate.encode(SMALL, "gzip")
-TEXT = b"some text " * 3000
-
-# Writes, and continues when the file `hold` is gone.
-HOLD = f"""
-head('Content-Type: text/plain')
-out({TEXT!r})
-until = time.time() + 60
-while os.path.exists(os.environ['KIT'] + '/docs/hold') and time.time() < until:
-    time.sleep(0.02)
-out('the end')
-"""
+TEXT = bodies.text(30000)
 ECHO = "size = len(sys.stdin.buffer.read())\nhead('Content-Type: text/plain')\nout(str(size))\n"
 
 # Its decoder has a window of 4 MB and some KB more.
@@ -38,11 +29,15 @@ def memory(server):
     return int(server.status()["ElasticMemory"])
 
 
+def in_flight(server):
+    return int(server.status()["ElasticInFlight"])
+
+
 def settled(server):
     """Waits until nothing is held. A killed child may have taken the connection."""
     def is_settled():
         with contextlib.suppress(OSError, Incomplete):
-            return memory(server) == 0
+            return memory(server) == in_flight(server) == 0
     server.wait_for(is_settled, 30, "memory that nobody holds")
 
 
@@ -63,7 +58,7 @@ def site(httpd):
 def held(server, count):
     """Opens this many gzip streams, each with its encoder."""
     with contextlib.ExitStack() as stack:
-        streams = [stack.enter_context(server.stream("/hold.cgi", ae="gzip"))
+        streams = [stack.enter_context(server.stream("/hold.cgi?30000", ae="gzip"))
                    for _ in range(count)]
         for stream in streams:
             assert stream.coding == "gzip"
@@ -89,11 +84,11 @@ def test_beyond_it_responses_go_out_as_they_are(site):
     settled(server)
     check.encoded(server.get("/a.txt", ae="gzip"), "gzip", SMALL)
     with held(server, 2):
-        assert two <= memory(server) <= most
+        assert two <= memory(server) <= most and in_flight(server) == 2
         answer, grown = counted(server, lambda: server.get("/a.txt", ae="gzip"))
         check.plain(answer, SMALL)
         assert server.reason(answer) == "memory" and grown == {"memory": 1}
-        with server.stream("/hold.cgi", ae="gzip") as third:
+        with server.stream("/hold.cgi?30000", ae="gzip") as third:
             assert third.coding is None
         assert two <= memory(server) <= most
     settled(server)
@@ -211,16 +206,15 @@ def test_the_default_follows_the_workers(httpd):
 
 
 def test_what_is_broken_off_is_held_no_longer(site):
-    """After clients that disconnect, and after a child that is killed."""
     server = site(limited("64M"), allow_log=(aborts.LOG, "AH00052|AH00051|elastic:"))
     for name, body in aborts.FILES.items():
         server.write(name, body)
     for index in range(24):
         aborts.midway(server, index)
     settled(server)
-    with server.stream("/hold.cgi", ae="gzip") as stream:
+    with server.stream("/hold.cgi?30000", ae="gzip") as stream:
         stream.wait_for(TEXT, 30)
-        assert memory(server) > 200000
+        assert memory(server) > 200000 and in_flight(server) == 1
         for pid in server.children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

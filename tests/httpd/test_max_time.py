@@ -39,40 +39,38 @@ def shared(httpd_shared):
 
 @pytest.fixture
 def ceiling(shared):
-    """A server at the ceiling."""
     shared.walk_to(TOP)
     return shared
 
 
 def chosen(server, path, ae="gzip"):
-    """(coding, level) of an answer."""
     answer = server.get(path, ae=ae)
     check.encoded(answer, answer.coding, BODIES[path.rpartition("/")[2]])
     return answer.coding, int(server.notes(answer)["elastic-level"])
 
 
-@pytest.mark.parametrize("path,ae,level", [
-    ("/large.txt", "gzip", 9), ("/ample/large.txt", "gzip", 9), ("/tight/large.txt", "gzip", 1),
-    ("/medium/small.txt", "gzip", 9), ("/tight/bounds/large.txt", "gzip", 5),
-    ("/tight/off/large.txt", "gzip", 9), ("/tight/pinned/large.txt", "gzip", 9),
-    ("/tight/pinned/large.txt", "br", 6), ("/tight/pinned/large.txt", "br, gzip", 6),
+@pytest.mark.parametrize("path,ae,levels", [
+    ("/large.txt", "gzip", [9]), ("/ample/large.txt", "gzip", [9]),
+    ("/tight/large.txt", "gzip", [1]), ("/medium/large.txt", "gzip", range(2, 9)),
+    ("/medium/small.txt", "gzip", [9]), ("/tight/bounds/large.txt", "gzip", [5]),
+    ("/tight/off/large.txt", "gzip", [9]),
+    ("/tight/pinned/large.txt", "gzip", [9]), ("/tight/pinned/large.txt", "br", [6]),
+    ("/tight/pinned/large.txt", "br, gzip", [6]),
     # An announced length is known, even if the body is not encoded in one call.
-    ("/tight/streamed/large.txt", "gzip", 1), ("/medium/streamed/small.txt", "gzip", 9),
-    ("/stream.cgi", "gzip", 9), ("/ample/stream.cgi", "gzip", 9)])
-def test_a_body_that_would_take_too_long_goes_down(ceiling, path, ae, level):
-    """At most to the floor; never for a pinned level, or with the limit Off."""
-    assert chosen(ceiling.server, path, ae)[1] == level
+    ("/tight/streamed/large.txt", "gzip", [1]), ("/medium/streamed/small.txt", "gzip", [9]),
+    # A stream counts as a large page.
+    ("/stream.cgi", "gzip", [9]), ("/ample/stream.cgi", "gzip", [9]),
+    ("/tight/stream.cgi", "gzip", range(1, 9))])
+def test_a_body_that_would_take_too_long_goes_down(ceiling, path, ae, levels):
+    """At most to the floor, no further than it has to; never for a pinned level, or with the limit
+    Off."""
+    assert chosen(ceiling.server, path, ae)[1] in levels
 
 
-def test_it_goes_no_further_down_than_it_has_to(ceiling):
-    assert 1 < chosen(ceiling.server, "/medium/large.txt")[1] < 9
+def test_at_a_low_position_a_body_in_time_stays(ceiling):
     ceiling.walk_to(2)
     for path in ("/ample/large.txt", "/medium/small.txt"):
         assert chosen(ceiling.server, path) == ("gzip", 3)
-
-
-def test_a_stream_counts_as_a_large_page(ceiling):
-    assert chosen(ceiling.server, "/tight/stream.cgi")[1] < 9
 
 
 def test_the_setups_go_down_one_by_one(ceiling):

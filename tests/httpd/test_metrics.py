@@ -2,15 +2,14 @@
 
 import gzip
 import json
-import os
 import re
-import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from kit import bodies, env
+from kit import CGID_RELOADED, bodies, check, env
+from kit.config import HOLD, vhost
 
 parser = pytest.importorskip("prometheus_client.parser", reason="prometheus_client is not there "
                              "(package python3-prometheus-client)")
@@ -24,7 +23,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 # As sent by Prometheus 2.
 SCRAPER = ("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
            "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
-WHOLE, STREAM = bodies.text(50000), bodies.text(300000)
+WHOLE, STREAM = bodies.text(50000), bodies.text(300000) + b"the end"
 FILES = {"a.txt": WHOLE, "i.png": WHOLE, "s.css": WHOLE, "s.css.gz": gzip.compress(WHOLE)}
 
 CONFIG = """
@@ -38,14 +37,6 @@ ElasticMaxMemory 1G
 </Location>
 """
 
-# The stream pauses while the file exists.
-HOLD = """
-head("Content-Type: text/plain")
-out(bodies.text(300000))
-while os.path.exists(os.path.join(os.environ["DOCUMENT_ROOT"], "hold")):
-    time.sleep(0.02)
-"""
-
 
 @pytest.fixture(scope="module")
 def site(httpd_shared):
@@ -53,24 +44,16 @@ def site(httpd_shared):
 
 
 def families(server, path="/elastic-metrics"):
-    """{name: family}, with samples (name, labels, value, …)."""
+    """[family], with samples (name, labels, value, …)."""
     answer = server.get(path, headers={"Accept": SCRAPER})
     assert answer.status == 200
-    return {family.name: family
-            for family in parser.text_string_to_metric_families(answer.body.decode())}
+    return [*parser.text_string_to_metric_families(answer.body.decode())]
 
 
 def samples(server, path="/elastic-metrics"):
     """{(name, labels): value}"""
     return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value
-            for family in families(server, path).values() for sample in family.samples}
-
-
-def grown(server, act):
-    before = samples(server)
-    act()
-    return {key: amount - before.get(key, 0) for key, amount in samples(server).items()
-            if amount != before.get(key, 0)}
+            for family in families(server, path) for sample in family.samples}
 
 
 def labelled(**labels):
@@ -81,32 +64,34 @@ def labelled(**labels):
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("accept", [None, "text/plain", "application/openmetrics-text", SCRAPER])
-def test_the_format_is_the_text_format_whatever_the_scraper_asks_for(site, accept):
-    for path in ("/elastic-metrics", "/elastic-status?openmetrics"):
-        answer = site.get(path, headers={"Accept": accept} if accept else {})
-        assert answer.status == 200 and answer.headers["Content-Type"] == TEXT, (path, answer)
-        assert b"# EOF" not in answer.body and b"# UNIT" not in answer.body
-        assert not answer.has_token("Vary", "Accept")
-        assert answer.has_token("Cache-Control", "no-store")
-    head = site.head("/elastic-metrics")
+def test_the_format_is_the_text_format_whatever_the_scraper_asks_for(site):
+    """Each place has the same samples. The load's samples change meanwhile; the scrapes themselves
+    are not compressed."""
+    places = ("/elastic-metrics", "/elastic-status?openmetrics")
+    for accept in (None, "text/plain", "application/openmetrics-text", SCRAPER):
+        for path in places:
+            answer = site.get(path, headers={"Accept": accept} if accept else {})
+            assert answer.status == 200 and answer.headers["Content-Type"] == TEXT, (path, answer)
+            assert b"# EOF" not in answer.body and b"# UNIT" not in answer.body
+            assert not answer.has_token("Vary", "Accept")
+            assert answer.has_token("Cache-Control", "no-store")
+    head = site.head(places[0])
     assert head.status == 200 and head.raw == b"" and head.headers["Content-Type"] == TEXT
-    assert site.get("/elastic-metrics", method="POST").status in (404, 405)
-
-
-def test_each_place_has_the_same_samples(site):
-    """The load's samples change meanwhile; the scrapes themselves are not compressed."""
+    assert site.get(places[0], method="POST").status in (404, 405)
     moving = re.compile(r"uptime|samples|load_ratio|position|price|in_flight|pool|level|skipped|"
                         r"uncompressed")
     own, status = ({key: amount for key, amount in samples(site, path).items()
-                    if not moving.search(key[0])}
-                   for path in ("/elastic-metrics", "/elastic-status?openmetrics"))
+                    if not moving.search(key[0])} for path in places)
     assert own == status and len(own) > 200
 
 
 def test_each_family_says_what_it_is(site):
-    """A family has a type, a unit, and few labels with a bounded number of values."""
-    for name, family in families(site).items():
+    """A family has a type, a unit, few labels with a bounded number of values, and a place in the
+    manual. Those that are also keys of the status page are on its page."""
+    there = set()
+    for family in families(site):
+        name = family.name
+        there.add(name + "_total" * (family.type == "counter"))
         assert name.startswith("elastic_") and family.documentation, name
         assert (family.type == "histogram") == (
             name in ("elastic_encoding_seconds", "elastic_body_size_bytes")), name
@@ -116,20 +101,17 @@ def test_each_family_says_what_it_is(site):
         labels = {label for sample in family.samples for label in sample.labels}
         assert name.endswith("_info") or \
             labels <= {"coding", "engine", "reason", "vhost", "le"}, name
-
-
-def test_the_manual_has_every_family_and_alert(site):
-    """Families that are also keys of the status page are on its page."""
     text = (MANUAL / "metrics.md").read_text()
     tables = re.findall(r"(?m)^\|.*$", (MANUAL / "status.md").read_text() + text)
     rows = set(re.findall(r"`(elastic_\w+)`", "\n".join(tables)))
-    there = {re.sub("_total$", "", name) + ("_total" if family.type == "counter" else "")
-             for name, family in families(site).items()}
     # Only present with some configurations.
     some = {"elastic_follows_file", "elastic_byte_price_seconds"}
     assert some <= rows and rows - some == there - some
     assert set(re.findall(r"(?m)^\| `(Elastic\w+)`", text)) == \
         set(re.findall(r"alert: (\w+)", ALERTS.read_text()))
+
+
+# --- the format
 
 
 # --- the figures
@@ -147,6 +129,7 @@ def test_the_values_are_those_of_the_status_page(site):
             ("ElasticInterval", "elastic_sample_interval_seconds", {}, 1e3),
             ("ElasticCPUHigh", "elastic_cpu_high_ratio", {}, 1),
             ("ElasticMaxMemory", "elastic_memory_limit_bytes", {}, 1),
+            ("ElasticInFlight", "elastic_in_flight_bodies", {}, 1),
             ("ElasticLevelGzip", "elastic_level", {"coding": "gzip"}, 1),
             *((f"ElasticSkipped-{reason}", "elastic_skipped_responses_total", {"reason": reason}, 1)
               for reason in ("off", "small", "tls-compression"))):
@@ -157,21 +140,20 @@ def test_the_values_are_those_of_the_status_page(site):
 
 @pytest.mark.parametrize("path,coding,engines,body", [
     ("/a.txt", "gzip", ("zlib", "isal", "libdeflate"), WHOLE), ("/a.txt", "br", ("brotli",), WHOLE),
-    ("/hold.cgi", "gzip", ("zlib", "isal", "libdeflate"), STREAM),
+    ("/hold.cgi?300000", "gzip", ("zlib", "isal", "libdeflate"), STREAM),
     ("/s.css", "gzip", ("precompressed",), WHOLE)])
 def test_each_body_is_counted_by_its_coding_and_what_made_it(site, path, coding, engines, body):
-    asked = []
-    found = grown(site, lambda: asked.append(site.get(path, ae=coding)))
-    (sent,) = asked
-    assert sent.coding == coding and sent.body == body
+    before = samples(site)
+    sent = site.get(path, ae=coding)
+    check.whole(sent, coding, body)
     engine = site.notes(sent)["elastic-engine"]
     assert engine in engines
+    found = {key: amount - before.get(key, 0) for key, amount in samples(site).items()
+             if amount != before.get(key, 0)}
     made, labels = labelled(coding=coding, engine=engine), labelled(coding=coding)
-    assert {key[0]: amount for key, amount in found.items()
-            if key[0].startswith("elastic_coding") and key[1] == made} == {
-        "elastic_coding_responses_total": 1, "elastic_coding_input_bytes_total": len(body),
-        "elastic_coding_output_bytes_total": len(sent.raw)}
-    assert not {key for key in found if key[0].startswith("elastic_coding") and key[1] != made}
+    assert {key: amount for key, amount in found.items() if key[0].startswith("elastic_coding")} \
+        == {(f"elastic_coding_{name}_total", made): amount for name, amount in (
+            ("responses", 1), ("input_bytes", len(body)), ("output_bytes", len(sent.raw)))}
     assert found["elastic_body_size_bytes_count", labels] == 1
     assert found["elastic_body_size_bytes_sum", labels] == len(body)
     file = engine == "precompressed"
@@ -182,10 +164,6 @@ def test_each_body_is_counted_by_its_coding_and_what_made_it(site, path, coding,
     buckets = {dict(key[1])["le"] for key in found if key[0] == "elastic_body_size_bytes_bucket"}
     assert buckets == {le for le in ("65536.0", "131072.0", "262144.0", "1048576.0", "16777216.0",
                                      "+Inf") if float(le) >= len(body)}
-
-
-def vhost(name, line=""):
-    return f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n{line}\n</VirtualHost>\n"
 
 
 def of_vhosts(server):
@@ -200,22 +178,21 @@ def of_vhosts(server):
 
 # More names than have a series of their own; the main server's is the first.
 NAMES = ["Example.org", "other", *(f"v{number}.example.org" for number in range(18))]
-OTHERS = ("other", "v14.example.org", "v17.example.org")
 
 
 def test_virtual_hosts_are_counted_up_to_a_bound(httpd):
     """A reload keeps the counts of names that stay."""
     server = httpd(CONFIG + "".join(map(vhost, NAMES)) + vhost("EXAMPLE.org", "Elastic Off"),
-                   files=FILES)
+                   files=FILES, allow_log=[CGID_RELOADED])
 
-    def ask(name, path):
+    def ask(name, path="/a.txt"):
         return server.get(path, ae="gzip", headers={"Host": name})
 
-    sent = [len(ask("example.org", "/a.txt").raw) for _ in range(2)]
+    sent = [len(ask("example.org").raw) for _ in range(2)]
     ask("example.org", "/i.png")
     ask("v0.example.org", "/s.css")
-    for name in OTHERS:
-        assert ask(name, "/a.txt").coding == "gzip"
+    for name in ("other", "v14.example.org", "v17.example.org"):
+        assert ask(name).coding == "gzip"
     found = of_vhosts(server)
     # The scrapes count for this host, too.
     assert found["example.org"].pop("uncompressed_responses") >= 1
@@ -223,7 +200,7 @@ def test_virtual_hosts_are_counted_up_to_a_bound(httpd):
         "compressed_responses": 2, "precompressed_responses": 0,
         "input_bytes": 2 * len(WHOLE), "output_bytes": sum(sent)}
     assert found["v0.example.org"]["precompressed_responses"] == 1
-    assert found["other"]["compressed_responses"] == len(OTHERS)
+    assert found["other"]["compressed_responses"] == 3
     assert set(found) == {"localhost", "example.org", "other",
                           *(f"v{number}.example.org" for number in range(14))}
     server.configure(CONFIG + vhost("v0.example.org") + vhost("new.example.org"))
@@ -232,50 +209,18 @@ def test_virtual_hosts_are_counted_up_to_a_bound(httpd):
     found = of_vhosts(server)
     assert found["v0.example.org"]["precompressed_responses"] == 1
     assert found["new.example.org"]["compressed_responses"] == 0 and "other" not in found
-
-
-@pytest.mark.parametrize("most,named", [(2, {"localhost", "v0.example.org"}), (0, set())])
-def test_the_configuration_says_how_many_virtual_hosts_are_counted(httpd, most, named):
-    server = httpd(CONFIG + f"ElasticVhosts {most}\n"
-                   + "".join(vhost(f"v{number}.example.org") for number in range(3)), files=FILES)
-    assert server.get("/a.txt", ae="gzip", headers={"Host": "v2.example.org"}).coding == "gzip"
-    found = of_vhosts(server)
-    assert set(found) == named | {"other"} and found["other"]["compressed_responses"] == 1
-
-
-def test_bodies_in_flight_are_counted_until_they_end_or_their_child_is_killed(httpd):
-    server = httpd(CONFIG, cgi={"hold.cgi": HOLD})
-
-    def wait_for(count):
-        server.wait_for(lambda: samples(server)["elastic_in_flight_bodies", ()] == count, 60,
-                        f"{count} bodies in flight")
-
-    server.write("hold", "")
-    with server.stream("/hold.cgi", ae="gzip") as one:
-        assert one.coding == "gzip"
-        with server.stream("/hold.cgi", ae="gzip"):
-            wait_for(2)
-        (server.docs / "hold").unlink()
-        assert one.read_all() == STREAM
-    wait_for(0)
-    server.write("hold", "")
-    server.expect_log("exit signal Killed|AH00052")
-    with server.stream("/hold.cgi", ae="gzip"):
-        wait_for(1)
-        killed = set(server.children())
-        for pid in killed:
-            os.kill(pid, signal.SIGKILL)
-        # A child that still runs may take a connection, and reset it.
-        server.wait_for(lambda: not killed & set(server.children()), 60, "the children's end")
-        wait_for(0)
-    (server.docs / "hold").unlink()
+    for most, named in ((2, {"localhost", "v0.example.org"}), (0, set())):
+        server.configure(CONFIG + f"ElasticVhosts {most}\n" + "".join(map(vhost, NAMES[2:])))
+        server.restart()
+        assert ask("v2.example.org").coding == "gzip"
+        found = of_vhosts(server)
+        assert set(found) == named | {"other"} and found["other"]["compressed_responses"] == 1
 
 
 # --- users of the metrics
 
 
 def queries():
-    """The queries of the dashboard."""
     for panel in json.loads(DASHBOARD.read_text())["panels"]:
         for target in panel["targets"]:
             yield (target["expr"].replace("$__rate_interval", "1m").replace("$__range", "1h")

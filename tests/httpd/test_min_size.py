@@ -8,6 +8,7 @@ bytes less 52 for IPv4 and TCP with timestamps, 72 for IPv6.
 import pytest
 
 from kit import at, bodies, check
+from kit.config import vhost
 
 # `auto` may stay this far below the segment, because the core adds more bytes later.
 SLACK = 64
@@ -25,12 +26,10 @@ for at in range(0, len(data), step):
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
-    hosts = {"localhost": "", **{f"mtu-{mtu}": f"ElasticMTU {mtu}" for mtu in MTUS}}
     return httpd_shared(
-        "Elastic On\n" + at("fixed", "ElasticMinSize 500") + at("none", "ElasticMinSize 0")
+        "Elastic On\n" + at("none", "ElasticMinSize 0")
         + at("one", "ElasticMinSize 1") + at("padded", "Header set X-Padding " + "p" * 500)
-        + "".join(f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n{lines}\n</VirtualHost>\n"
-                  for name, lines in hosts.items()),
+        + vhost("localhost") + "".join(vhost(f"mtu-{mtu}", f"ElasticMTU {mtu}") for mtu in MTUS),
         tls=True, h2=True, ipv6=True, cgi={"body.cgi": CGI}, files={"0.txt": b""})
 
 
@@ -84,14 +83,11 @@ def test_h2_asks_its_master_connection(server, protocol):
 
 
 @pytest.mark.smoke
-def test_a_fixed_size(server):
-    for size, coding in ((499, None), (500, "gzip"), (501, "gzip")):
-        server.write("fixed.txt", bodies.text(size))
-        check.negotiated(server.get("/fixed/fixed.txt", ae="gzip"), coding, bodies.text(size))
+def test_no_threshold_helps_an_empty_body(server):
+    """test_merge.py shows the edges of a fixed size."""
     server.write("one.txt", b"x")
     for prefix in ("/none", "/one"):
         check.encoded(server.get(f"{prefix}/one.txt", ae="identity;q=0, gzip"), "gzip", b"x")
-        # No coding helps an empty body, whatever the threshold.
         check.whole(server.get(f"{prefix}/0.txt", ae="gzip"), None, b"")
 
 

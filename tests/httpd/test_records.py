@@ -29,10 +29,6 @@ def orders():
         yield from itertools.permutations(chosen)
 
 
-def name_of(order):
-    return "-".join(record + ("*" if whose == STOCK else "") for record, whose in order)
-
-
 def load(record, whose):
     path = env.MODULE if whose == OURS else env.module_path(record)
     return f"LoadModule {record}_module {path}\n"
@@ -70,7 +66,6 @@ def server_with(httpd, order, allow_log=(), **kw):
 
 
 def ask(server, place, ae, coding):
-    """Returns the page, which must come whole in `coding`, encoded once."""
     answer = server.get(f"{place}/a.html", ae=ae)
     assert (answer.status, answer.coding) == (200, coding), (place, ae, answer)
     assert answer.body == BODY, (place, ae)
@@ -145,8 +140,7 @@ def test_from_each_combination_to_the_next(httpd, stays):
     *([[(each, OURS) for each in FILES], (record, OURS), (record, OURS)] for record in FILES),
     *([[(record, first), *others], (record, first), (record, second)]
       for record in FILTERS for first, second in ((OURS, STOCK), (STOCK, OURS))
-      for others in ([], [("elastic", OURS)]))],
-    ids=lambda part: name_of(part) if isinstance(part, list) else name_of([part]))
+      for others in ([], [("elastic", OURS)]))], ids=str)
 def test_a_record_of_both(httpd, order, first, second):
     """If a record is loaded twice, the first one named is in force; httpd warns, as for any
     module."""

@@ -62,111 +62,87 @@ def test_each_form_is_a_page_of_its_type(site, form):
 
 
 @pytest.mark.smoke
-def test_auto_has_every_key_once(site):
+def test_all_forms_have_the_same_figures(site):
+    """?auto has every key once. Its unquoted values are numbers in the JSON, unless they are text.
+    mod_status's page has the same lines."""
+    site.wait_for(lambda: int(site.status()["ElasticSamples"]) >= 2, 30, "two samples")
     lines = site.get("/elastic-status?auto").body.decode().splitlines()
-    keys = [line.partition(": ")[0] for line in lines if line]
-    assert len(keys) == len(set(keys)) > 50
     assert all(re.fullmatch(r"[\w-]+: \S.*", line) for line in lines if line)
+    keys = [line.partition(": ")[0] for line in lines if line]
+    status = site.status()
+    assert len(keys) == len(set(keys)) > 50 and set(keys) == set(status)
 
-
-@pytest.mark.smoke
-def test_json_is_one_object_with_the_same_keys(site):
-    """Unquoted values of ?auto are numbers in the JSON, unless they are text."""
-    values, status = json.loads(site.get("/elastic-status?json").body), site.status()
-    assert set(values) == set(status)
+    values = json.loads(site.get("/elastic-status?json").body)
     texts = {key for key, value in values.items() if isinstance(value, str)}
-    assert {key for key in texts if not key.startswith("ElasticCost-")} == \
-        {"ElasticVersion", "ElasticEngines", "ElasticControl", "ElasticGoal", "ElasticLoad"}
+    assert set(values) == set(status) and {key for key in texts if "ElasticCost-" not in key} == {
+        "ElasticVersion", "ElasticEngines", "ElasticControl", "ElasticGoal", "ElasticLoad"}
     assert all(type(values[key]) in (int, float) for key in set(values) - texts)
 
-
-@pytest.mark.smoke
-def test_the_page_for_people_says_the_same(site):
-    text, status = page_of(site), site.status()
-    assert text.lstrip().lower().startswith("<!doctype html") and "</html>" in text.lower()
-    shown = figures_of(text)
+    page, shown = page_of(site), figures_of(page_of(site))
+    assert page.lstrip().lower().startswith("<!doctype html") and "</html>" in page.lower()
     assert set(shown) <= set(status) and len(shown) > 50
-    for key in ("ElasticVersion", "ElasticControl", "ElasticInterval"):
-        assert shown[key] == status[key]
-
-
-THRESHOLDS = {"ElasticCPULow", "ElasticCPUHigh"}
-
-
-@pytest.mark.parametrize("config,idle", [
-    ("", {*THRESHOLDS, "ElasticBypass"}),
-    ("ElasticBypass 95", set()),
-    ("ElasticIdle 10", {"ElasticCPUHigh", "ElasticBypass"}),
-    ("ElasticControl step", {"ElasticBypass"}),
-    ("ElasticControl mix\nElasticBypass 95", set()),
-    ("ElasticControl off", {*THRESHOLDS, "ElasticBypass", "ElasticCPU", "ElasticInterval",
-                            "ElasticSamples", "ElasticSteps", "ElasticPosition"})])
-def test_people_see_no_figure_from_which_nothing_follows(httpd, config, idle):
-    """Programs find every key, whatever the goal."""
-    server = httpd("Elastic On\n" + config)
-    keys = {key for key in server.status() if not key.startswith("ElasticCost-")}
-    assert keys - set(figures_of(page_of(server))) == idle <= keys
-
-
-@pytest.mark.smoke
-def test_mod_statuss_page_has_the_same_lines(site):
-    site.get("/a.txt", ae="gzip")
-    own = site.status()
-    found = dict(re.findall(r"(?m)^(Elastic[\w-]+): (.*)$",
+    lines = dict(re.findall(r"(?m)^(Elastic[\w-]+): (.*)$",
                             site.get("/server-status?auto").body.decode()))
-    assert set(found) == set(own)
-    for key in ("ElasticVersion", "ElasticControl", "ElasticInterval", "ElasticCompressed",
-                "ElasticBytesIn", "ElasticBytesOut"):
-        assert found[key] == own[key]
-    text = site.get("/server-status").body.decode()
-    assert "elastic" in text.lower() and "</html>" in text.lower()
-
-
-def test_the_values_are_the_configurations(site):
-    site.wait_for(lambda: int(site.status()["ElasticSamples"]) >= 2, 30, "two samples")
-    status = site.status()
-    assert (status["ElasticControl"], status["ElasticInterval"]) == ("step", "700")
-    assert (status["ElasticCPULow"], status["ElasticCPUHigh"]) == ("0.400", "0.700")
-    assert int(status["ElasticUptime"]) >= 1 and status["ElasticBypass"] == "0"
+    assert set(lines) == set(status)
+    section = site.get("/server-status").body.decode().lower()
+    assert "elastic" in section and "</html>" in section
+    for key, value in (("ElasticControl", "step"), ("ElasticInterval", "700"),
+                       ("ElasticCPULow", "0.400"), ("ElasticCPUHigh", "0.700"),
+                       ("ElasticBypass", "0"), ("ElasticVersion", status["ElasticVersion"]),
+                       ("ElasticBytesOut", status["ElasticBytesOut"])):
+        assert status[key] == lines[key] == value and shown.get(key, value) == value, key
+    assert int(status["ElasticUptime"]) >= 1
     assert 0 <= float(status["ElasticCPU"]) <= 1 and 0 <= float(status["ElasticPosition"]) <= 1
 
 
-def test_counters_are_exact(site):
-    before = site.status()
-    answers = [site.get("/a.txt", ae="gzip") for _ in range(5)]
-    after = site.status()
-    for key, value in (("ElasticCompressed", 5), ("ElasticBytesIn", 5 * 50000),
-                       ("ElasticBytesOut", sum(len(answer.raw) for answer in answers))):
-        assert int(after[key]) - int(before[key]) == value, key
-    assert int(after["ElasticCpuUsec"]) >= int(before["ElasticCpuUsec"])
+THRESHOLDS = {"ElasticCPULow", "ElasticCPUHigh"}
+UNUSED = {*THRESHOLDS, "ElasticBypass"}
+PINNED = "ElasticLevel gzip 6\nElasticLevel br 5\n" + "ElasticLevel zstd 3\n" * env.HAS_ZSTD
+
+
+# (configuration, figures from which nothing follows, what the page says about the levels)
+@pytest.mark.parametrize("config,unused,note", [
+    ("", UNUSED, ".*"), ("ElasticBypass 95", set(), ".*"),
+    ("ElasticIdle 10", UNUSED - {"ElasticCPULow"}, ".*"),
+    ("ElasticControl step", {"ElasticBypass"},
+     r"\d+ % of the way from the lowest to the highest levels"),
+    ("ElasticControl mix\nElasticBypass 95", set(), ".*"),
+    ("ElasticControl off", {*UNUSED, "ElasticCPU", "ElasticInterval", "ElasticSamples",
+                            "ElasticSteps", "ElasticPosition"},
+     "Always the highest levels: ElasticControl is off"),
+    (PINNED, UNUSED, "Always these levels: ElasticLevel pins them"),
+    ("ElasticGoal cost 1/h 0/GB", UNUSED,
+     "Compressing as fast as possible: by ElasticGoal, sending bytes costs nothing")])
+def test_people_see_no_figure_from_which_nothing_follows(httpd, config, unused, note):
+    """Programs find every key, whatever the goal. Without a load the page shows none."""
+    server = httpd("Elastic On\n" + config)
+    keys = {key for key in server.status() if not key.startswith("ElasticCost-")}
+    assert keys - set(figures_of(page_of(server))) == unused <= keys
+    server.wait_for(lambda: re.fullmatch(note, facts_of(server)["Levels now"][1]), 60, note)
+    if "ElasticCPU" in unused:
+        assert list(facts_of(server)) == ["Saved since the start", "CPU time since the start",
+                                          "Levels now"]
+        assert "The last hour" not in page_of(server)
 
 
 def test_children_share_the_counters(httpd):
-    """Every child adds to the same numbers; a graceful reload keeps them."""
     server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})
     connections = [server.connect() for _ in range(12)]
+    answers = []
     for connection in connections:
-        assert connection.request("/a.txt", ae="gzip").coding == "gzip"
+        answers.append(connection.request("/a.txt", ae="gzip"))
         connection.close()
-    assert server.status()["ElasticCompressed"] == "12"
+    status = server.status()
+    for key, value in (("ElasticCompressed", 12), ("ElasticBytesIn", 12 * 5000),
+                       ("ElasticBytesOut", sum(len(answer.raw) for answer in answers))):
+        assert status[key] == str(value), key
     server.graceful()
     server.get("/a.txt", ae="gzip")
-    assert server.status()["ElasticCompressed"] == "13"
+    after = server.status()
+    assert after["ElasticCompressed"] == "13"
+    assert int(after["ElasticCpuUsec"]) >= int(status["ElasticCpuUsec"])
     server.restart()
     assert server.status()["ElasticCompressed"] == "0"
-
-
-def test_costs_are_corrected_by_what_was_measured(httpd):
-    """White noise saves nothing, contrary to the table."""
-    def share():
-        """The percentage left of bodies of up to 128 KB."""
-        return float(server.status()["ElasticCost-gzip-6"].split()[3].split("/")[1])
-
-    server = httpd("Elastic On\nElasticLevel gzip 6", files={"n.txt": bodies.noise(60000)})
-    before = share()
-    for _ in range(64):
-        server.get("/n.txt", ae="gzip;q=1, identity;q=0")
-    assert share() > 2 * before
 
 
 # --- the page
@@ -227,27 +203,6 @@ def test_the_page_says_what_was_saved_and_by_what(site):
     assert re.fullmatch(r"of [0-9.]+ CPUs; last sample \d+ %", facts["CPU load, last minute"][1])
 
 
-PINNED = "ElasticLevel gzip 6\nElasticLevel br 5\n" + "ElasticLevel zstd 3\n" * env.HAS_ZSTD
-
-
-@pytest.mark.parametrize("config,note", [
-    ("ElasticControl step", r"\d+ % of the way from the lowest to the highest levels"),
-    ("ElasticControl off", "Always the highest levels: ElasticControl is off"),
-    (PINNED, "Always these levels: ElasticLevel pins them"),
-    ("ElasticGoal cost 1/h 0/GB",
-     "Compressing as fast as possible: by ElasticGoal, sending bytes costs nothing")])
-def test_the_page_says_what_the_levels_follow_from(httpd, config, note):
-    server = httpd("Elastic On\n" + config)
-    server.wait_for(lambda: re.fullmatch(note, facts_of(server)["Levels now"][1]), 60, note)
-
-
-def test_without_a_load_the_page_shows_none(httpd):
-    server = httpd("Elastic On\nElasticControl off")
-    assert list(facts_of(server)) == ["Saved since the start", "CPU time since the start",
-                                      "Levels now"]
-    assert "The last hour" not in page_of(server)
-
-
 def test_a_price_is_told_in_words_and_its_number_in_the_details(httpd):
     driven = start_driven(httpd, "ElasticGoal time 5Mbit/s")
 
@@ -263,59 +218,43 @@ def test_a_price_is_told_in_words_and_its_number_in_the_details(httpd):
         assert float(figures_of(details)["ElasticPrice"]) > 0 and " ns" not in above
 
 
-class Minutes:
-    """A server with a scripted load, and a clock that stands ten seconds into a minute at first."""
-
-    def __init__(self, httpd, directory, config=""):
-        self.clock = faults.Clock(directory)
-        self.clock.skip(monotonic=int(70 - time.monotonic() % 60))
-        self.driven = start_driven(httpd, config, **self.clock.options)
-        self.server = self.driven.server
-
-    def rows(self):
-        """(load, bytes saved) of each minute, the last one first."""
-        units = {"bytes": 1, "KB": 1000, "MB": 1000000}
-        return [(int(load), float(number) * units[unit]) for load, number, unit in re.findall(
-            r'<th scope="row">\d+</th><td>(\d+) %</td><td>\d+ %</td><td>([0-9.]+) (\w+)</td>',
-            page_of(self.server))]
-
-
-def test_the_load_is_the_last_minutes_mean_and_the_last_samples(httpd, tmp_path):
-    """One busy moment does not look like a busy machine."""
-    minutes = Minutes(httpd, tmp_path)
-    minutes.clock.skip(monotonic=60)
-    minutes.driven.load(10)
-    minutes.clock.skip(monotonic=60)
-    minutes.driven.load(96)
-    mean, note = facts_of(minutes.server)["CPU load, last minute"]
-    now, before = (load for load, _ in minutes.rows()[:2])
-    # The clock goes on, and each tick counts the last sample once more.
-    assert min(now, before) - 1 <= int(mean.removesuffix(" %")) <= (2 * 96 + before) / 3
-    assert note.endswith("; last sample 96 %")
-
-
-def test_the_last_hour_has_the_bytes_that_each_minute_saved(httpd, tmp_path):
-    minutes = Minutes(httpd, tmp_path, "ElasticLevel gzip 6\n")
-    minutes.server.write("page.txt", bodies.text(50000))
+def test_the_last_minutes_have_their_load_and_the_bytes_that_each_saved(httpd, tmp_path):
+    """The clock stands ten seconds into a minute at first. One busy moment does not look like a
+    busy machine."""
+    clock = faults.Clock(tmp_path)
+    clock.skip(monotonic=int(70 - time.monotonic() % 60))
+    driven = start_driven(httpd, "ElasticLevel gzip 6\n", **clock.options)
+    server = driven.server
+    server.write("page.txt", bodies.text(50000))
     saved = []
     for load, count in ((30, 1), (32, 3), (34, 0), (36, 2)):
-        status = minutes.server.status()
+        status = server.status()
         for _ in range(count):
-            assert minutes.server.get("/page.txt", ae="gzip").coding == "gzip"
-        after = minutes.driven.load(load)
+            assert server.get("/page.txt", ae="gzip").coding == "gzip"
+        after = driven.load(load)
         saved.append(sum(sign * (int(after[key]) - int(status[key])) for key, sign in (
             ("ElasticBytesIn", 1), ("ElasticBytesOut", -1))))
-        minutes.clock.skip(monotonic=60)
-    minutes.driven.load(38)
-    rows = [nbytes for _, nbytes in minutes.rows()]
+        clock.skip(monotonic=60)
+    driven.load(96)
+
+    # The last one first.
+    page, units = page_of(server), {"bytes": 1, "KB": 1000, "MB": 1000000}
+    rows = re.findall(
+        r'<th scope="row">\d+</th><td>(\d+) %</td><td>\d+ %</td><td>([0-9.]+) (\w+)</td>', page)
+    loads = [int(load) for load, _, _ in rows]
+    rows = [float(number) * units[unit] for _, number, unit in rows]
     assert saved[0] > 20000 and saved[1] == 3 * saved[0]
     assert rows[:5] == pytest.approx([0, *saved[::-1]], rel=0.05, abs=100)
-    page = page_of(minutes.server)
     bars = re.findall(r"M(\d+) 40v-([0-9.]+)h5v\2z", page)
     assert [int(x) for x, _ in bars] == [6 * (59 - age) for age in (4, 3, 1)]
     assert [float(high) for _, high in bars] == pytest.approx([40 / 3, 40, 80 / 3], abs=0.2)
     most = re.search("<text[^>]*>bytes saved, at most ([0-9.]+) KB a minute</text>", page)[1]
     assert float(most) == pytest.approx(saved[1] / 1000, abs=0.1)
+
+    mean, note = facts_of(server)["CPU load, last minute"]
+    # The clock goes on, and each tick counts the last sample once more.
+    assert min(loads[:2]) - 1 <= int(mean.removesuffix(" %")) <= (2 * 96 + loads[1]) / 3
+    assert note.endswith("; last sample 96 %")
 
 
 def test_today_begins_at_midnight(httpd, tmp_path):
@@ -369,13 +308,10 @@ def test_a_reasons_link_leads_to_its_section_of_the_manual(site):
         assert re.findall(r"\w+", shown) == re.findall(r"\w+", words)
 
 
-@pytest.fixture(scope="module")
-def hour(httpd_shared, tmp_path_factory):
-    return hour_kit.start(httpd_shared, tmp_path_factory.mktemp("hour"), "ElasticControl step\n")
-
-
-def test_the_last_hour_has_lines_and_values(hour):
-    text = page_of(hour)
+def test_the_last_hour_has_lines_and_values(httpd, tmp_path):
+    """The chart has axes and a legend, and its lines differ without colors, too."""
+    hour = hour_kit.start(httpd, tmp_path, "ElasticControl step\n")
+    text, style = page_of(hour), hour.get("/elastic-status?style").body.decode()
     rows = re.findall(r'<th scope="row">(\d+)</th><td>(\d+) %</td><td>(\d+) %</td>', text)
     lines = {name: re.findall(r"[ML](\d+) ([0-9.]+)h6", path) for name, path in
              re.findall(r'<path class="(\w+)" d="(M\d+ [0-9.]+h6[^"]*)"/>', text)}
@@ -390,11 +326,6 @@ def test_the_last_hour_has_lines_and_values(hour):
         assert [int(x) for x, _ in lines[name]] == [6 * (59 - minute) for minute in minutes]
         for (_, y), value in zip(lines[name], shown):
             assert abs(100 - float(y) - value) < 0.6
-
-
-def test_the_chart_has_axes_and_a_legend(hour):
-    """Its lines differ without colors, too."""
-    text, style = page_of(hour), hour.get("/elastic-status?style").body.decode()
     (chart,) = re.findall(r'(?s)<svg[^>]* role="img".*?</svg>', text)
     assert re.findall("<text[^>]*>(.*?)</text>", chart) == [
         "CPU load", "levels (100 %: the highest)", "100 %", "50 %", "0 %",
@@ -414,7 +345,6 @@ def test_the_page_has_the_warnings_of_the_start(httpd, config, text):
     server = httpd("Elastic On\n" + config, allow_log=["elastic: "])
 
     def told():
-        """The text above everything else."""
         page = page_of(server)
         return re.findall("(?s)<li>(.*?)</li>", page[:page.index("<dl>")])
 
@@ -424,15 +354,13 @@ def test_the_page_has_the_warnings_of_the_start(httpd, config, text):
     server.wait_for(lambda: not told() and "Warnings" not in page_of(server), 60, "no warnings")
 
 
-@pytest.mark.parametrize("config,modules,titles", [
-    ("", (), []),
-    ("ElasticCache On", keep.SHMCB, ["Cache"]),
-    ("ElasticDictionaryStore {root}/dictionaries", (), ["Dictionaries"]),
-    ("ElasticCache On\nElasticDictionaryStore {root}/dictionaries", keep.SHMCB,
-     ["Cache", "Dictionaries"])])
-def test_sections_are_in_order_and_those_of_options_where_they_are_on(httpd, config, modules, titles):
-    server = httpd("Elastic On\nElasticInterval 100ms\n" + config, modules=modules, start=False,
-                   allow_log=["elastic: ElasticInterval"])
+@pytest.mark.parametrize("titles", [(), ("Cache",), ("Dictionaries",), ("Cache", "Dictionaries")])
+def test_sections_are_in_order_and_those_of_options_where_they_are_on(httpd, titles):
+    options = {"Cache": ("ElasticCache On\n", "ElasticCacheHits"),
+               "Dictionaries": ("ElasticDictionaryStore {root}/dictionaries", "ElasticDifferences")}
+    server = httpd("Elastic On\nElasticInterval 100ms\n"
+                   + "".join(options[title][0] for title in titles), modules=keep.SHMCB,
+                   start=False, allow_log=["elastic: ElasticInterval"])
     make_store(server)
     server.start()
     text = page_of(server)
@@ -440,7 +368,7 @@ def test_sections_are_in_order_and_those_of_options_where_they_are_on(httpd, con
     assert ["".join(parts) for parts in found] == [
         "Warnings", "<dl>", "The last hour", "Values", "Compressed responses", "Not compressed",
         *titles, "Virtual hosts", "Details"]
-    for title, key in (("Cache", "ElasticCacheHits"), ("Dictionaries", "ElasticDifferences")):
+    for title, (_, key) in options.items():
         section = re.search(f"(?s)<h2>{title}</h2>(.*?)</section>", text)
         assert bool(section) == (title in titles)
         assert not section or f"<code>{key}</code>" in section[1]
@@ -495,7 +423,6 @@ def htaccess(server, text):
 
 
 def told(answer):
-    """True if the answer has figures of the server."""
     return any(word.encode() in answer.body for word in (*HANDLERS.values(), "mod_elastic"))
 
 
