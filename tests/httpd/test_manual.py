@@ -19,7 +19,7 @@ DIRECTIVES = (MANUAL / "directives.md").read_text()
 RECORDS = ("elastic", "deflate", "brotli")
 
 # The modules that the pages' configurations need beside the kit's own.
-MODULES = ("authz_host", "rewrite", "filter", "substitute", "proxy", "proxy_http", "proxy_fcgi",
+MODULES = ("authz_host", "authn_core", "authn_file", "auth_basic", "authz_user", "rewrite", "filter", "substitute", "proxy", "proxy_http", "proxy_fcgi",
            "proxy_balancer", "slotmem_shm", "lbmethod_byrequests", "cache", "cache_disk", "status",
            "info", "remoteip", "socache_shmcb", "socache_redis", "socache_memcache")
 
