@@ -68,7 +68,7 @@ def excuse(case, answer, wrong):
     away = (".cgi", "/proxy/", "/through/", "/origin/", "/forbidden", ".php")
     path = case.request.path
     encoded = any(name == "Content-Encoding" for name, _ in case.request.headers)
-    if answer.whole and (answer.status == 403 and "/forbidden" in path or answer.status >= 500
+    if answer.complete and (answer.status == 403 and "/forbidden" in path or answer.status >= 500
                          and (encoded or any(part in path for part in away))):
         return "refused"
     return None
