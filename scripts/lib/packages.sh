@@ -61,7 +61,6 @@ command -v systemd-analyze                      | systemd         | systemd
 el_chromium                                     | optional:chromium-headless-shell | chromium-headless
 el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 el_python "import uvicorn"                      | python3-uvicorn | python3-uvicorn
-el_python "import h11"                          | python3-h11     | python3-h11
 el_python "import h2"                           | python3-h2      | python3-h2
 el_python "import prometheus_client"            | python3-prometheus-client | python3-prometheus_client
 TABLE

@@ -26,7 +26,7 @@ _STATUS_LINE = re.compile(rb"HTTP/1\.[01] \d{3}( .*)?")
 _FIELD_LINE = re.compile(r"[!#$%&'*+.^`|~\w-]+:.*")
 
 
-class Incomplete(Exception):
+class Incomplete(ValueError):
     """The connection ended visibly before the message was complete, or broke HTTP's rules."""
 
 

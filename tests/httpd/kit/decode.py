@@ -6,7 +6,7 @@ import brotli
 import zstandard
 
 
-class DecodeError(Exception):
+class DecodeError(ValueError):
     pass
 
 
