@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import time
 
-CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+CHROMIUM = next(filter(None, map(shutil.which, (
+    "chromium-headless-shell", "chromium", "chromium-browser"))), None)
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 # The descriptors of --remote-debugging-pipe.
 READS, WRITES = 3, 4

@@ -34,12 +34,13 @@ def free_port(host="127.0.0.1"):
 
 
 def until(condition, timeout, what):
-    """Waits for the condition."""
+    """Waits for the condition, and returns what it found."""
     deadline = time.monotonic() + timeout
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} did not come within {timeout} s")
         time.sleep(0.02)
+    return found
 
 
 def runs(pid):
