@@ -169,10 +169,6 @@ command -v cadaver                              | cadaver         | cadaver
 el_sbin mount.davfs                             | davfs2          | davfs2
 el_chromium                                     | chromium-headless-shell | chromium-headless
 el_firefox                                      | firefox-esr     | firefox
-el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
-command -v node                                 | nodejs          | nodejs
-command -v java                                 | default-jre-headless | java-headless
-test -e /usr/share/tomcat10/bin/bootstrap.jar   | tomcat10-common | tomcat
 el_sbin mariadbd                                | mariadb-server-core | mariadb-server
 command -v my_print_defaults                    | mariadb-client-core | mariadb
 el_php_module sqlite3                           | php-sqlite3     | php-pdo

@@ -15,7 +15,7 @@ import site_of
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "results" / "clients.md"
 PACKAGES = """apache2-bin git curl wget aria2 apt litmus cadaver davfs2 chromium-headless-shell
-    firefox-esr gunicorn nodejs tomcat10-common php-fpm dokuwiki mediawiki wordpress""".split()
+    firefox-esr php-fpm dokuwiki mediawiki wordpress""".split()
 
 _TEXT = """\
 # Real clients

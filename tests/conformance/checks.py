@@ -123,15 +123,6 @@ def codings_decode(target):
     return ""
 
 
-def never(accept, wanted):
-    """An asker: `wanted(answer)` says what is wrong with the answer to an Accept-Encoding."""
-    def ask(target):
-        target.encoded_page()
-        answer = target.ask(accept)
-        return wanted(answer) or differs(answer, target.plain())
-    return ask
-
-
 def tag_of(answer):
     return answer.headers.get("ETag")
 
@@ -140,39 +131,31 @@ def uncoded(answer):
     return f"it came in {answer.coding}" if answer.coding else ""
 
 
-@check("negotiation", MUST, f"{HTTP} §12.5.3", "gzip;q=0 is not gzip")
-def refused(target):
-    return never("gzip;q=0", uncoded)(target)
+def coded(answer):
+    return "" if answer.coding else "it came as it is"
 
 
-@check("negotiation", MUST, f"{HTTP} §12.5.3", "an empty field takes no coding")
-def empty(target):
-    return never("", uncoded)(target)
+def accepting(name, level, section, accept, wanted, text):
+    """`wanted(answer)` says what is wrong with the answer to an Accept-Encoding."""
+    def ask(target):
+        target.encoded_page()
+        answer = target.ask(accept)
+        return wanted(answer) or differs(answer, target.plain())
+
+    ask.__name__ = name
+    check("negotiation", level, f"{HTTP} §{section}", text)(ask)
 
 
-@check("negotiation", SHOULD, f"{HTTP} §12.5.3", "identity takes no coding")
-def identity(target):
-    return never("identity", uncoded)(target)
-
-
-@check("negotiation", MUST, f"{HTTP} §12.5.3", "an unknown coding takes none that is known")
-def unknown(target):
-    return never("x-unknown", uncoded)(target)
-
-
-@check("negotiation", BETTER, f"{HTTP} §12.5.3", "without the field, the page comes as it is")
-def no_field(target):
-    return never(None, uncoded)(target)
-
-
-@check("negotiation", MUST, f"{HTTP} §8.4.1", "names of codings have no case")
-def case(target):
-    return never("GZIP", lambda answer: "" if answer.coding else "it came as it is")(target)
-
-
-@check("negotiation", BETTER, f"{HTTP} §12.5.3", "* takes what there is")
-def star(target):
-    return never("*", lambda answer: "" if answer.coding else "it came as it is")(target)
+for row in (
+        ("refused", MUST, "12.5.3", "gzip;q=0", uncoded, "gzip;q=0 is not gzip"),
+        ("empty", MUST, "12.5.3", "", uncoded, "an empty field takes no coding"),
+        ("identity", SHOULD, "12.5.3", "identity", uncoded, "identity takes no coding"),
+        ("unknown", MUST, "12.5.3", "x-unknown", uncoded,
+         "an unknown coding takes none that is known"),
+        ("no_field", BETTER, "12.5.3", None, uncoded, "without the field, the page comes as it is"),
+        ("case", MUST, "8.4.1", "GZIP", coded, "names of codings have no case"),
+        ("star", BETTER, "12.5.3", "*", coded, "* takes what there is")):
+    accepting(*row)
 
 
 @check("negotiation", MUST, f"{HTTP} §12.5.3", "the weight decides among codings")
@@ -195,21 +178,24 @@ def varies(answer):
     return "*" in answer.tokens("Vary") or "accept-encoding" in answer.tokens("Vary")
 
 
+def says_so(answer):
+    return "" if varies(answer) else "there is no Vary: Accept-Encoding"
+
+
 @check("vary", MUST, f"{HTTP} §12.5.5", "a compressed response says that it varies")
 def encoded(target):
-    return "" if varies(target.encoded_page()) else "there is no Vary: Accept-Encoding"
+    return says_so(target.encoded_page())
 
 
 @check("vary", SHOULD, f"{HTTP} §12.5.5", "the same page without a coding says so, too")
 def as_it_is(target):
     target.encoded_page()
-    return "" if varies(target.plain()) else "there is no Vary: Accept-Encoding"
+    return says_so(target.plain())
 
 
 @check("vary", SHOULD, f"{HTTP} §15.4.5", "a 304 says what the 200 would")
 def not_modified(target):
-    answer = revalidated(target)
-    return "" if varies(answer) else "there is no Vary: Accept-Encoding"
+    return says_so(revalidated(target))
 
 
 @check("vary", BETTER, f"{HTTP} §12.5.5", "Accept-Encoding stands once")
@@ -221,20 +207,29 @@ def once(target):
 # --- entity tags and conditions
 
 
-def revalidated(target, **fields):
+def tagged(target):
     tag = tag_of(target.encoded_page())
     if not tag:
         raise NotAsked("the page has no ETag")
-    answer = target.ask("gzip", If_None_Match=tag, **fields)
+    return tag
+
+
+def revalidated(target):
+    answer = target.ask("gzip", If_None_Match=tagged(target))
     if answer.status != 304:
         raise NotAsked(f"If-None-Match gives {answer.status}")
     return answer
 
 
+def gives(target, wanted, **fields):
+    status = target.ask("gzip", **fields).status
+    return "" if status == wanted else f"{', '.join(fields.values())} gave {status}"
+
+
 @check("tags", MUST, f"{HTTP} §8.8.3.3", "strong tags of different bytes differ")
 def strong(target):
-    one, other = tag_of(target.encoded_page()), tag_of(target.plain())
-    if not one or not other:
+    one, other = tagged(target), tag_of(target.plain())
+    if not other:
         raise NotAsked("the page has no ETag")
     return f"both have {one}" if one == other and not one.startswith("W/") else ""
 
@@ -250,33 +245,27 @@ def revalidation(target):
 
 @check("tags", MUST, f"{HTTP} §13.1.2", "If-None-Match compares weakly")
 def weakly(target):
-    tag = tag_of(target.encoded_page())
-    if not tag:
-        raise NotAsked("the page has no ETag")
-    other = tag[2:] if tag.startswith("W/") else f"W/{tag}"
-    status = target.ask("gzip", If_None_Match=other).status
-    return "" if status == 304 else f"{other} gave {status}"
+    tag = tagged(target)
+    return gives(target, 304, If_None_Match=tag[2:] if tag.startswith("W/") else f"W/{tag}")
 
 
 @check("tags", MUST, f"{HTTP} §15.4.5", "a 304 has the tag of the 200")
 def tag_of_304(target):
-    answer = revalidated(target)
-    return "" if tag_of(answer) == tag_of(target.encoded_page()) else f"it has {tag_of(answer)}"
+    tag = tag_of(revalidated(target))
+    return "" if tag == tagged(target) else f"it has {tag}"
 
 
 @check("tags", SHOULD, f"{HTTP} §13.1.1", "the tag of a compressed page passes If-Match")
 def if_match(target):
-    tag = tag_of(target.encoded_page())
-    if not tag or tag.startswith("W/"):
+    tag = tagged(target)
+    if tag.startswith("W/"):
         raise NotAsked("the page has no strong ETag")
-    status = target.ask("gzip", If_Match=tag).status
-    return "" if status == 200 else f"it gave {status}"
+    return gives(target, 200, If_Match=tag)
 
 
 @check("tags", MUST, f"{HTTP} §13.1.1", "another tag does not")
 def other_match(target):
-    status = target.ask("gzip", If_Match='"no such tag"').status
-    return "" if status == 412 else f"it gave {status}"
+    return gives(target, 412, If_Match='"no such tag"')
 
 
 # --- HEAD and lengths
@@ -383,8 +372,8 @@ def requests(target):
     answer = target.ask(None, "POST", target.path("upload"), body=gzip.compress(sent),
                         Content_Encoding="gzip", Content_Type="text/plain")
     if answer.status == 415:
-        return "" if "gzip" in answer.tokens("Accept-Encoding") or not answer.tokens(
-            "Accept-Encoding") else "415 that names gzip"
+        known = answer.tokens("Accept-Encoding")
+        return "" if "gzip" in known or not known else "415 that names gzip"
     return "" if answer.raw == sent else f"{answer.status}: it read {len(answer.raw)} bytes"
 
 
