@@ -163,7 +163,6 @@ command -v git                                  | git             | git-core
 command -v apt-ftparchive                       | apt-utils       | apt
 command -v wget                                 | wget            | wget
 command -v aria2c                               | aria2           | aria2
-command -v litmus                               | litmus          | litmus
 test -e /etc/mime.types                         | media-types     | mailcap
 command -v cadaver                              | cadaver         | cadaver
 el_sbin mount.davfs                             | davfs2          | davfs2

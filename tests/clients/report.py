@@ -14,7 +14,7 @@ from pathlib import Path
 import site_of
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "results" / "clients.md"
-PACKAGES = """apache2-bin git curl wget aria2 apt litmus cadaver davfs2 chromium-headless-shell
+PACKAGES = """apache2-bin git curl wget aria2 apt cadaver davfs2 chromium-headless-shell
     firefox-esr php-fpm dokuwiki mediawiki wordpress""".split()
 
 _TEXT = """\
@@ -31,8 +31,8 @@ are read.
 {machine}
 
 A cell has how many answers had a coding, of all. A row without, or with fewer answers of stock has
-cases that the stock modules cannot pass: [ranges](stock-and-ours.md) of encoded bytes, tags of
-encoded bodies in If-Match, and scripts that are told a coding that was decoded.
+cases that the stock modules cannot pass: [ranges](stock-and-ours.md) of encoded bytes, and scripts
+that are told a coding that was decoded.
 
 | Client | What | {kinds} |
 |---|---|{columns}

@@ -151,8 +151,6 @@ def site(make, origin, folder, limits):
                   records=("elastic", "deflate"), tls=True, h2=True, cgi={"echo.cgi": ECHO},
                   files={"a.txt": bodies.text(70000), "page.php": PAGE},
                   allow_log=("AH0", "cgid?:", r"\[dav:error\].*\[413, #0\]"))
-    (server.root / "dav").mkdir()
-    for name in ("dav", "run"):
-        (server.root / name).chmod(0o777)
+    server.folder("dav", "run")
     origin.route("/echo", echo)
     return server

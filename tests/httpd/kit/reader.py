@@ -6,7 +6,8 @@
 
 import shutil
 import subprocess
-from pathlib import Path
+
+from .process import build
 
 _SOURCE = r"""
 #include "httpd.h"
@@ -145,15 +146,8 @@ AP_DECLARE_MODULE(reader) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NU
 def load(directory, name="reader", text=_SOURCE):
     """Builds a module from that source, where httpd's children can read it; returns the line that
     loads it."""
-    for folder in (directory, *directory.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    source = Path(directory) / f"mod_{name}.c"
-    source.write_text(text)
     flags = subprocess.run(["pkg-config", "--cflags", "apr-1", "apr-util-1"], check=True, text=True,
                            capture_output=True).stdout.split()
     include = subprocess.run([shutil.which("apxs") or "apxs2", "-q", "INCLUDEDIR"], check=True,
                              text=True, capture_output=True).stdout.strip()
-    path = source.with_suffix(".so")
-    subprocess.run(["cc", "-w", "-shared", "-fPIC", f"-I{include}", *flags, "-o", str(path),
-                    str(source)], check=True)
-    return f"LoadModule {name}_module {path}\n"
+    return f"LoadModule {name}_module {build(directory, name, text, f'-I{include}', *flags)}\n"

@@ -237,6 +237,13 @@ class Server:
         os.utime(file, (mtime, mtime))
         return file
 
+    def folder(self, *names):
+        """Makes folders in the root, where httpd's children may write; returns the last one."""
+        for path in (self.root / name for name in names):
+            path.mkdir(exist_ok=True)
+            path.chmod(0o777)
+        return path
+
     def cgi(self, path, source):
         """Writes a CGI script below docs. `source` is Python with sys, os, time, and head(*lines),
         which writes header lines and the blank one, and out(data), which writes at once. If it
