@@ -2,10 +2,9 @@
 
 import contextlib
 import os
-import re
 from pathlib import Path
 
-from kit.process import descriptors, mapped_kb
+from kit.process import descriptors, mapped_kb, memory
 
 _GONE = (FileNotFoundError, ProcessLookupError)
 
@@ -18,12 +17,6 @@ def processes(pid):
             for task in Path(f"/proc/{one}/task").iterdir():
                 found += map(int, (task / "children").read_text().split())
     return found
-
-
-def _memory(pid):
-    """{"Rss", "Pss", "Anonymous", ...} in KB."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return {name: int(kb) for name, kb in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
 
 
 def _mappings(pid):
@@ -50,7 +43,7 @@ def of(server):
     pids, children = processes(parent), server.children()
     for pid in pids:
         with contextlib.suppress(*_GONE):
-            every.append(_memory(pid))
+            every.append(memory(pid))
             if pid in children:
                 workers.append((every[-1].get("Anonymous", 0), descriptors(pid)))
     mappings, shared = _mappings(parent)

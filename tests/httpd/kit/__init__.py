@@ -1,6 +1,6 @@
 """The kit for tests of mod_elastic against a real httpd.
 
-    server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})  # a fixture of conftest.py
+    server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})  # a fixture of kit.fixtures
     answer = server.get("/a.txt", ae="gzip")
     assert answer.coding == "gzip" and answer.body == bodies.text(5000)
     assert server.notes(answer)["elastic-level"] == "6"

@@ -115,10 +115,15 @@ class Listener:
                 pass
 
 
+def memory(pid):
+    """{"Rss", "Pss", "Anonymous", ...} in KB."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return {name: int(kb) for name, kb in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
+
+
 def anonymous_kb(pid):
     """Private anonymous memory in KB, including pages still shared after a fork."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return int(re.search(r"^Anonymous:\s+(\d+) kB", text, re.M)[1])
+    return memory(pid)["Anonymous"]
 
 
 def settled_kb(pid):

@@ -131,7 +131,7 @@ class Server:
     wrapper     a command put before httpd (valgrind)
     environ     further environment variables; `{root}` is replaced in their values, too
 
-    Use the `httpd` or `httpd_shared` fixture of conftest.py rather than this class: they stop the
+    Use the `httpd` or `httpd_shared` fixture of kit.fixtures rather than this class: they stop the
     server and check its log.
     """
 
