@@ -42,8 +42,6 @@ _PREFERENCES = {
 
 
 class Firefox:
-    """Told by Marionette."""
-
     def __init__(self, home):
         name = shutil.which("firefox-esr") or "firefox"
         need(name)

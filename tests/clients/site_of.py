@@ -63,7 +63,6 @@ KINDS = (
 
 
 def answers(server):
-    """What is logged until now."""
     try:
         lines = (server.root / "clients.log").read_text(errors="replace").splitlines(True)
     except FileNotFoundError:
@@ -72,7 +71,6 @@ def answers(server):
 
 
 def encoded(server):
-    """Those that had a coding and a body."""
     return [answer for answer in answers(server)
             if answer.coding not in ("-", "identity") and answer.status[0] == "2"]
 
@@ -88,7 +86,6 @@ def logged(server, count=1, **fields):
 
 
 def run(*command, cwd=None, status=0, input=None, **environ):
-    """What a command that ends with `status` writes."""
     need(command[0])
     done = subprocess.run([*map(str, command)], cwd=cwd, input=input, capture_output=True,
                           timeout=200, env={**os.environ, "LC_ALL": "C", **environ})

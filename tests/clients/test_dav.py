@@ -63,7 +63,6 @@ cache_dir {}
 
 @pytest.fixture
 def mounted(server, compression):
-    """The folder of the server as davfs2 shows it."""
     need("mount.davfs", "davfs2")
     folder, cache, conf = (server.root / name for name in ("mounted", "cache", "davfs2.conf"))
     folder.mkdir()

@@ -307,7 +307,7 @@ def slices(target):
     whole = (target.encoded_page() if answer.coding else target.plain()).raw
     said = re.fullmatch(r"bytes 10-29/(\d+|\*)", answer.headers.get("content-range") or "")
     if not said or said.group(1) not in ("*", str(len(whole))):
-        return f"Content-Range: {answer.get('content-range')} of {len(whole)} bytes"
+        return f"Content-Range: {answer.headers.get('Content-Range')} of {len(whole)} bytes"
     return "" if answer.raw == whole[10:30] else "other bytes came"
 
 
@@ -389,7 +389,7 @@ def difference(target):
 def by_dictionary(target):
     answer, _ = with_dictionary(target)
     return "" if {"available-dictionary", "accept-encoding"} <= set(answer.tokens("Vary")) else (
-        f"Vary: {answer.get('vary')}")
+        f"Vary: {answer.headers.get('Vary')}")
 
 
 def with_dictionary(target):

@@ -56,7 +56,6 @@ class Daemon(Elasticd):
         until(lambda: words in self.log.read_text(), words)
 
     def is_refused(self, words):
-        """It does not start, and says why."""
         assert self.process.wait(PATIENCE) == 1
         assert words in self.log.read_text()
 
@@ -70,7 +69,6 @@ def machine(tmp_path):
 
 @pytest.fixture
 def elasticd(machine, tmp_path):
-    """Starts daemons, and ends those that a test leaves."""
     started = []
 
     def start(*options, wrapper=()):

@@ -119,7 +119,6 @@ KINDS = [read_some, upload] * 2 + ([] if env.MPM == "prefork" else [reset, open_
 
 
 def _some(server, seed, until):
-    """How many aborts there were."""
     address = ("127.0.0.1", server.port)
 
     def work(number):

@@ -79,7 +79,6 @@ def _path(pick):
 
 
 def _accept(pick):
-    """Accept-Encoding, as fields."""
     if pick.random() < 0.7:
         value = pick.choice(_ACCEPTS)
         return [] if value is None else [("Accept-Encoding", value)]

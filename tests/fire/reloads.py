@@ -11,7 +11,6 @@ PAUSE = 0.5
 
 
 def variation(kind, pick):
-    """Directives for the next generation."""
     if kind == "elastic":
         low = pick.randrange(1, 9)
         codings = pick.sample(("gzip", "br", "zstd"), pick.randrange(1, 4))

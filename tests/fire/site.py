@@ -160,11 +160,9 @@ class Site:
             self.server.start()
 
     def configure(self, more=""):
-        """The configuration, with `more` at its end."""
         self.server.configure(self._text + more)
 
     def troubles(self):
-        """Crashes, and what sanitizers report."""
         found = self.server.log.lines("exit signal|Sanitizer|runtime error|assertion failed")
         return found + sanitizer.reports(self.server.root)
 

@@ -97,7 +97,6 @@ class Soak:
         return variation + _COMMON + mode.replace("{redis}", f"redis:127.0.0.1:{self.redis.port}")
 
     def renew(self):
-        """Another dictionary, and its page."""
         text = b"<p>restart %d</p>" % self.restarts
         self._pages = dictionary.DICT + text, dictionary.PAGE + text
         for path, body in zip((DICTIONARY, PAGE), self._pages, strict=True):
@@ -196,7 +195,6 @@ class Soak:
         self.made.figures["with a dictionary"] += answers[1].coding == "dcz"
 
     def leave(self):
-        """A client that goes away."""
         with self.still, contextlib.suppress(OSError, Incomplete):
             self.pick.choice(aborts.KINDS)(self.pick, self._address)
 

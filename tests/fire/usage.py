@@ -10,7 +10,6 @@ _GONE = (FileNotFoundError, ProcessLookupError)
 
 
 def processes(pid):
-    """The process and its descendants."""
     found = [pid]
     for one in found:
         with contextlib.suppress(*_GONE):
@@ -32,7 +31,6 @@ def _mappings(pid):
 
 
 def _system_v():
-    """Segments of the machine."""
     return len(Path("/proc/sysvipc/shm").read_text().splitlines()) - 1
 
 

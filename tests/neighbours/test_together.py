@@ -12,7 +12,6 @@ _PAGES = [ask for ask in asked.ASKS if ask.name in ("static, large", "script", "
 
 
 def together(rows):
-    """One row of them all."""
     def joined(name):
         return {key: value for row in rows for key, value in getattr(row, name).items()}
 

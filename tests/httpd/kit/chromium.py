@@ -47,7 +47,6 @@ class Chromium:
         os.close(self.come)
 
     def read(self, until):
-        """Returns the next message."""
         while b"\0" not in self.left:
             ready, _, _ = select.select([self.come], [], [], max(until - time.monotonic(), 0))
             piece = os.read(self.come, 1 << 16) if ready else b""
@@ -57,7 +56,6 @@ class Chromium:
         return json.loads(message)
 
     def call(self, method, session=None, **parameters):
-        """Returns the result of a command."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if session:
@@ -88,7 +86,6 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def open(self, url):
-        """Opens a page, and waits until it and its parts are loaded."""
         del self.browser.events[:]
         self.call("Page.navigate", url=url)
         until = time.monotonic() + LIMIT

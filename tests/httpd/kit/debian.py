@@ -82,7 +82,6 @@ class Debian:
                 file.write(f"export APACHE_{name}='{value}'\n")
 
     def write(self, path, data):
-        """Writes a file of the site."""
         (self.docs / path).write_bytes(data)
         (self.docs / path).chmod(0o644)
         os.utime(self.docs / path, (1e9, 1e9))

@@ -39,7 +39,6 @@ def store_of(server):
 
 
 def make_store(server):
-    """Makes the folder of dictionaries for httpd's user."""
     store = store_of(server)
     store.mkdir(mode=0o700)
     if env.IS_ROOT:
@@ -54,7 +53,6 @@ def field(body):
 
 
 def name_of(body):
-    """The file name of a dictionary."""
     return hashlib.sha256(body).hexdigest()
 
 
@@ -92,6 +90,5 @@ def body_of(answer, dictionary):
 
 
 def learn(server, path="/d/dict.html", protocol="http/1.1", **headers):
-    """Makes the server give out the dictionary."""
     answer = server.get(path, protocol=protocol, headers=headers)
     assert "Use-As-Dictionary" in answer.headers, answer

@@ -37,7 +37,6 @@ class Machine:
                     self.file("sys/fs/cgroup/web/cpu.stat", f"usage_usec {usec:.0f}\n")
 
     def file(self, name, text):
-        """Replaces the file at once."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(path.name + ".part")

@@ -57,7 +57,6 @@ class Network:
 
     @staticmethod
     def shape(rate):
-        """Sets the rate of the server's link ("1mbit")."""
         subprocess.run(["tc", "qdisc", "replace", "dev", DEVICE, "root", "tbf", "rate", rate,
                         "burst", "1600", "latency", "400ms"], check=True)
 
@@ -108,5 +107,4 @@ def network():
 
 
 def connect(server, protocol="http/1.1", ipv6=False):
-    """A connection from the other machine."""
     return server.connect(protocol, host=SERVER_6 if ipv6 else SERVER)

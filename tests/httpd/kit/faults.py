@@ -82,7 +82,6 @@ def _later(function, calls, failure):
 
 
 def _returns(**values):
-    """Functions that do nothing but return that."""
     return "".join(f"long {name}() {{ return {value}; }}\n" for name, value in values.items())
 
 
@@ -446,11 +445,9 @@ class Memory:
         self._write(at, 0)
 
     def share(self, percent):
-        """Makes this percentage of calls fail."""
         self._write(0, percent)
 
     def left(self):
-        """The number of calls until one fails."""
         return self._read()[0]
 
     def failures(self):

@@ -47,7 +47,6 @@ def pytest_generate_tests(metafunc):
 
 @functools.cache
 def _left_out():
-    """The markers whose tests cannot run here."""
     possible = {"dcb": env.HAS_DCB, "debian": env.IS_DEBIAN, "root": env.IS_ROOT,
                 "network": elsewhere.possible(), "unsanitized": not env.PRELOAD,
                 "buckets": faults.reach_apr_util()}

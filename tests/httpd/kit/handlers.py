@@ -183,5 +183,4 @@ AP_DECLARE_MODULE(handlers) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, 
 
 
 def load(directory):
-    """Builds the module; returns the line that loads it."""
     return reader.load(directory, "handlers", _SOURCE)

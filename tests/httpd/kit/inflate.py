@@ -34,7 +34,6 @@ _ENCODERS = {
 
 
 def encode(data, *codings):
-    """Applies the codings in the given order."""
     for coding in codings:
         data = _ENCODERS[coding.removeprefix("x-")](data)
     return data
@@ -52,7 +51,6 @@ def head(path, **fields):
 
 
 def post_chunks(server, path, pieces, coding="gzip"):
-    """Sends each piece as a chunk."""
     with server.connect() as connection:
         connection.send(head(path, Transfer_Encoding="chunked", Content_Encoding=coding)
                         + framed(pieces))
@@ -86,7 +84,6 @@ def found(body, coding, length, md5=None):
 
 
 def echo(exchange):
-    """A handler for Origin.route."""
     fields = exchange.headers
     exchange.respond(200, {}, found(exchange.body, fields.get("content-encoding"),
                                      fields.get("content-length"), fields.get("content-md5")))

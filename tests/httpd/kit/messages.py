@@ -103,7 +103,6 @@ def elasticd():
 
 @functools.cache
 def _pending():
-    """The messages that this process has not seen so far."""
     return {message.text: message for message in (*module(), *elasticd())}
 
 

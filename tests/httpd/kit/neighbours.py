@@ -69,7 +69,6 @@ class Way(NamedTuple):
             yield coding, answer
 
     def encodes(self, *args, **kw):
-        """each(), without further checks of the responses."""
         for _ in self.each(*args, **kw):
             pass
 

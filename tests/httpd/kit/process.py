@@ -54,7 +54,6 @@ def runs(pid):
 
 
 def accepts(family, address):
-    """True if a socket listens there."""
     with socket.socket(family) as sock:
         sock.settimeout(5)
         return sock.connect_ex(address) == 0

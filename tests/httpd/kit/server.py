@@ -256,7 +256,6 @@ class Server:
         return file
 
     def _write_bodies(self):
-        """Copies kit.bodies next to docs, for CGI scripts."""
         target = self.root / "kit"
         target.mkdir(exist_ok=True)
         os.chmod(target, 0o755)
@@ -375,7 +374,6 @@ class Server:
         return self.process.pid
 
     def children(self):
-        """The process ids of the workers."""
         return children(self.process.pid)
 
 # --- log
