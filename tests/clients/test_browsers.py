@@ -127,8 +127,8 @@ def test_site(site, kind, browser, version):
     """Chromium, Firefox: a site of HTML, CSS, JS, JSON, SVG, wasm, events, sound"""
     # The stock modules hold what a script writes until it ends.
     events = "SetEnv PATIENCE 0.1\nSetEnv HELD 1" if kind.stock else "SetEnv PATIENCE 20"
-    server = site(CONFIG.replace("{events}", events), files=FILES, cgi={"events.cgi": EVENTS, "seen.cgi": SEEN},
-                  tls=True, h2=True)
+    server = site(CONFIG.replace("{events}", events), files=FILES, tls=True, h2=True,
+                  cgi={"events.cgi": EVENTS, "seen.cgi": SEEN})
     server.folder("seen")
     url = f"http://localhost:{server.port}" if version == "h1" \
         else f"https://localhost:{server.tls_port}"

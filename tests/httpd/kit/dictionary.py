@@ -6,14 +6,12 @@ import hashlib
 import os
 import subprocess
 
-import zstandard
-
 from . import bodies, decode, env
 from .process import need
 
 # For each coding the bytes before the dictionary's hash, and its decoder, to which the files of the
 # dictionary and the frame are added.
-CODINGS = {"dcz": (bytes.fromhex("5e2a4d1820000000"), ["zstd", "-dcq", "--patch-from={}"]),
+CODINGS = {"dcz": (decode.DCZ, ["zstd", "-dcq", "--patch-from={}"]),
            "dcb": (bytes.fromhex("ff444342"), ["brotli", "-dc", "--dictionary={}"])}
 
 
@@ -82,11 +80,7 @@ def decoded(answer, dictionary, folder, coding="dcz"):
 
 def body_of(answer, dictionary):
     """Returns the body of a response in any coding, or in dcz with that dictionary."""
-    if answer.coding != "dcz":
-        return decode.decode(answer.coding or None, answer.raw)
-    known = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    frame = answer.raw[len(CODINGS["dcz"][0]) + 32:]  # after the hash
-    return zstandard.ZstdDecompressor(dict_data=known).decompressobj().decompress(frame)
+    return decode.decode(answer.coding or None, answer.raw, dictionary)
 
 
 def learn(server, path="/d/dict.html", protocol="http/1.1", **headers):

@@ -30,8 +30,8 @@ _DEFLATE = "int deflate(void *z, int flush)"
 _BR_STREAM = "int BrotliEncoderCompressStream(void *s, int op, size_t *ai, const void **ni, " \
     "size_t *ao, void **no, size_t *total)"
 _ZSTD_STREAM = "size_t ZSTD_compressStream2(void *c, void *out, void *in, int op)"
-_BR_DECODE = "int BrotliDecoderDecompressStream(void *s, size_t *ai, const void **ni, size_t *ao, " \
-    "void **no, size_t *total)"
+_BR_DECODE = "int BrotliDecoderDecompressStream(void *s, size_t *ai, const void **ni, " \
+    "size_t *ao, void **no, size_t *total)"
 _LIBDEFLATE = "size_t libdeflate_gzip_compress(void *c, const void *in, size_t in_size, " \
     "unsigned char *out, size_t room)"
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests against a real httpd, a plugin of pytest; kit/__init__.py describes the kit.
+"""Fixtures of the tests against a real httpd: a plugin of pytest.
 
 httpd          function: httpd(config, **kw) starts a Server for one test
 httpd_shared   the same for a whole module; make it a module-scoped fixture of your own:

@@ -7,15 +7,6 @@
 from . import reader
 
 _SOURCE = r"""
-#include "httpd.h"
-#include "http_config.h"
-#include "http_protocol.h"
-#include "util_filter.h"
-#include "apr_strings.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 /* A word of the query, or the number behind it; -1 where it is not there. */
 static long ask(const request_rec *r, const char *word)
 {
@@ -172,13 +163,6 @@ static int handler(request_rec *r)
     }
     return OK;
 }
-
-static void hooks(apr_pool_t *pool)
-{
-    ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
-}
-
-AP_DECLARE_MODULE(handlers) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks};
 """
 
 

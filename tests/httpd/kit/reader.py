@@ -9,12 +9,23 @@ import subprocess
 
 from .process import build
 
-_SOURCE = r"""
+_FRAME = r"""
 #include "httpd.h"
 #include "http_config.h"
 #include "http_protocol.h"
 #include "util_filter.h"
+#include "apr_strings.h"
+#include <stdlib.h>
+#include <string.h>
+%s
+static void hooks(apr_pool_t *pool)
+{
+    ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
+}
 
+AP_DECLARE_MODULE(%s) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks};
+"""
+_SOURCE = r"""
 /* One read; what was read is printed where `show` is, and counted. */
 static apr_status_t take(request_rec *r, ap_input_mode_t mode, apr_read_type_e block,
                          apr_off_t most, int show, apr_off_t *total, int *eos)
@@ -133,21 +144,15 @@ static int handler(request_rec *r)
     }
     return OK;
 }
-
-static void hooks(apr_pool_t *pool)
-{
-    ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
-}
-
-AP_DECLARE_MODULE(reader) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks};
 """
 
 
 def load(directory, name="reader", text=_SOURCE):
-    """Builds a module from that source, where httpd's children can read it; returns the line that
+    """Builds a module with that handler, where httpd's children can read it; returns the line that
     loads it."""
     flags = subprocess.run(["pkg-config", "--cflags", "apr-1", "apr-util-1"], check=True, text=True,
                            capture_output=True).stdout.split()
     include = subprocess.run([shutil.which("apxs") or "apxs2", "-q", "INCLUDEDIR"], check=True,
                              text=True, capture_output=True).stdout.strip()
-    return f"LoadModule {name}_module {build(directory, name, text, f'-I{include}', *flags)}\n"
+    path = build(directory, f"mod_{name}", _FRAME % (text, name), f"-I{include}", *flags)
+    return f"LoadModule {name}_module {path}\n"

@@ -266,7 +266,8 @@ class Server:
 # --- life
 
     def _environ(self):
-        own = {name: value.replace("{root}", str(self.root)) for name, value in self.environ.items()}
+        own = {name: value.replace("{root}", str(self.root))
+               for name, value in self.environ.items()}
         return {**os.environ, "LC_ALL": "C", **sanitizer.environ(self.root), **own}
 
     def command(self, *arguments):
