@@ -201,15 +201,15 @@ AC_DEFUN([EL_WARNINGS], [
 
 # EL_TEST_PYTHON: PYTHON, a python3 that has what the tests against httpd import, or empty.
 AC_DEFUN([EL_TEST_PYTHON], [
-    AC_ARG_VAR([PYTHON], [python3 with pytest, brotli and zstandard, for the tests against httpd])
-    AC_MSG_CHECKING([for a python3 with pytest, brotli and zstandard])
+    AC_ARG_VAR([PYTHON], [python3 with pytest, brotli, zstandard and h2, for the tests against httpd])
+    AC_MSG_CHECKING([for a python3 with pytest, brotli, zstandard and h2])
     el_pythons=${PYTHON:-/usr/bin/python3 python3 /usr/local/bin/python3}
     PYTHON=
     for el_python in $el_pythons; do
-        AS_IF([$el_python -c 'import pytest, brotli, zstandard' >/dev/null 2>&1],
+        AS_IF([$el_python -c 'import pytest, brotli, zstandard, h2' >/dev/null 2>&1],
               [PYTHON=$el_python; break])
     done
-    AC_MSG_RESULT([${PYTHON:-none (Debian, Fedora: python3-pytest python3-brotli python3-zstandard)}])
+    AC_MSG_RESULT([${PYTHON:-none (Debian, Fedora: python3-pytest python3-brotli python3-zstandard python3-h2)}])
 ])
 
 # EL_INSTALL_DIRS: moduledir; apacheconfdir, httpd's configuration where a2enmod's layout exists.

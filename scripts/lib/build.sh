@@ -55,7 +55,7 @@ el_build_found() {
     for name in zlib libbrotlienc libdeflate libisal libzstd libcrypto check; do
         echo "$name $(pkg-config --modversion "$name" 2>/dev/null)"
     done
-    echo "python3 $(/usr/bin/python3 -c 'import pytest, brotli, zstandard' 2>&1 | tail -n 1)"
+    echo "python3 $(/usr/bin/python3 -c 'import pytest, brotli, zstandard, h2' 2>&1 | tail -n 1)"
 }
 
 # el_build NAME [CONFIGURE-OPTION...]: updates the build in build/NAME; only el_targets, if set.

@@ -61,7 +61,6 @@ command -v systemd-analyze                      | systemd         | systemd
 el_chromium                                     | optional:chromium-headless-shell | chromium-headless
 el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 el_python "import uvicorn"                      | python3-uvicorn | python3-uvicorn
-el_python "import h11"                          | python3-h11     | python3-h11
 el_python "import h2"                           | python3-h2      | python3-h2
 el_python "import prometheus_client"            | python3-prometheus-client | python3-prometheus_client
 TABLE
@@ -164,16 +163,11 @@ command -v git                                  | git             | git-core
 command -v apt-ftparchive                       | apt-utils       | apt
 command -v wget                                 | wget            | wget
 command -v aria2c                               | aria2           | aria2
-command -v litmus                               | litmus          | litmus
 test -e /etc/mime.types                         | media-types     | mailcap
 command -v cadaver                              | cadaver         | cadaver
 el_sbin mount.davfs                             | davfs2          | davfs2
 el_chromium                                     | chromium-headless-shell | chromium-headless
 el_firefox                                      | firefox-esr     | firefox
-el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
-command -v node                                 | nodejs          | nodejs
-command -v java                                 | default-jre-headless | java-headless
-test -e /usr/share/tomcat10/bin/bootstrap.jar   | tomcat10-common | tomcat
 el_sbin mariadbd                                | mariadb-server-core | mariadb-server
 command -v my_print_defaults                    | mariadb-client-core | mariadb
 el_php_module sqlite3                           | php-sqlite3     | php-pdo

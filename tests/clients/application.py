@@ -101,7 +101,6 @@ class Application:
 
 
 class Rules(NamedTuple):
-    """How to visit a site."""
     most: int  # pages
     skip: str  # a pattern of links that change something, or lead nowhere
     blur: tuple  # patterns of what is another with every answer
@@ -118,8 +117,6 @@ class _Links(HTMLParser):
 
 
 class Visitor:
-    """A client that keeps cookies."""
-
     def __init__(self, server):
         self.server = server
         self._cookies = {}
@@ -174,7 +171,6 @@ class Visitor:
         return len(done) - len(queue)
 
     def _same(self, path, rules):
-        """Compares; the links on the page."""
         plain = self.ask(path)
         assert plain.coding is None and plain.status < 500, (path, plain)
         for coding in ("gzip", "gzip, deflate, br"):

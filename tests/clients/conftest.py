@@ -9,34 +9,25 @@ At the end of the test something must have been compressed, unless it says `enco
 """
 
 import functools
-import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-HTTPD = TOP / "tests" / "httpd"
-sys.path[:0] = [str(HTTPD), str(TOP / "scripts")]
-_spec = importlib.util.spec_from_file_location("httpd_fixtures", HTTPD / "conftest.py")
-httpd_fixtures = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(httpd_fixtures)
+sys.path[:0] = [str(TOP / "tests" / "httpd"), str(TOP / "scripts")]
 
 from kit import env  # noqa: E402
 
-import report  # noqa: E402
 import site_of  # noqa: E402
+
+pytest_plugins = ["kit.fixtures", "report"]
 
 
 def pytest_addoption(parser):
     parser.addoption("--report", action="store_true", help="writes docs/results/clients.md")
     parser.addoption("--visits", type=int, default=1, help="so many visits of each site")
     parser.addoption("--http1", action="store_true", help="visits by HTTP/1.1, not by HTTP/2")
-
-
-def pytest_configure(config):
-    config.pluginmanager.register(httpd_fixtures)
-    config.pluginmanager.register(report)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -57,7 +48,7 @@ def kind(request):
 @pytest.fixture
 def site(httpd, kind, request, record_property):
     made = []
-    record_property("what", report.row(request.node))
+    record_property("what", site_of.row(request.node))
 
     def start(*args, encodes=True, **kw):
         made.append((kind.start(httpd, *args, **kw), encodes))

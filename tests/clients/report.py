@@ -5,17 +5,15 @@ test's parameter names.
 """
 
 import collections
-import platform
-import subprocess
-import textwrap
-import time
 from pathlib import Path
+
+from kit import versions
 
 import site_of
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "results" / "clients.md"
-PACKAGES = """apache2-bin git curl wget aria2 apt litmus cadaver davfs2 chromium-headless-shell
-    firefox-esr gunicorn nodejs tomcat10-common php-fpm dokuwiki mediawiki wordpress""".split()
+PACKAGES = """apache2-bin git curl wget aria2 apt cadaver davfs2 chromium-headless-shell
+    firefox-esr php-fpm dokuwiki mediawiki wordpress""".split()
 
 _TEXT = """\
 # Real clients
@@ -31,8 +29,8 @@ are read.
 {machine}
 
 A cell has how many answers had a coding, of all. A row without, or with fewer answers of stock has
-cases that the stock modules cannot pass: [ranges](stock-and-ours.md) of encoded bytes, tags of
-encoded bodies in If-Match, and scripts that are told a coding that was decoded.
+cases that the stock modules cannot pass: [ranges](stock-and-ours.md) of encoded bytes, and scripts
+that are told a coding that was decoded.
 
 | Client | What | {kinds} |
 |---|---|{columns}
@@ -40,13 +38,6 @@ encoded bodies in If-Match, and scripts that are told a coding that was decoded.
 
 # {row: {kind: [outcome, answers, encoded]}}
 _rows = collections.defaultdict(dict)
-
-
-def row(test):
-    clients, _, does = test.function.__doc__.partition(": ")
-    [client] = [name for name in clients.split(", ")
-                if name == clients or name.lower() in test.callspec.id]
-    return f"{client}: {does}"
 
 
 def pytest_runtest_logreport(report):
@@ -69,26 +60,11 @@ def _cell(cell):
     return f"{cell[2]} of {cell[1]}" if cell[0] else "**failed**"
 
 
-def _versions():
-    """Of the packages that are installed, or named as unpacked."""
-    for package in PACKAGES:
-        said = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package],
-                              capture_output=True, text=True).stdout \
-            or subprocess.run(["apt-cache", "show", "--no-all-versions", package],
-                              capture_output=True, text=True).stdout.partition("Version: ")[2]
-        if said:
-            version = said.split()[0].partition(":")[2] or said.split()[0]
-            yield f"{package} {version.rpartition('-')[0] or version}"
-
-
 def pytest_sessionfinish(session):
     if hasattr(session.config, "workerinput") or not session.config.getoption("report"):
         return
     kinds = [kind.name for kind in site_of.KINDS]
-    machine = (f"{time.strftime('%F')}, {platform.freedesktop_os_release()['PRETTY_NAME']}; "
-               f"{', '.join(_versions())}.")
-    text = _TEXT.format(machine="\n".join(textwrap.wrap(machine, 98, break_on_hyphens=False)),
-                        kinds=" | ".join(kinds), columns="---|" * len(kinds))
+    text = _TEXT.format(machine=versions.machine(PACKAGES), kinds=" | ".join(kinds), columns="---|" * len(kinds))
     for what, cells in sorted(_rows.items(), key=lambda row: row[0].lower()):
         client, _, does = what.partition(": ")
         text += f"| {client} | {does} | {' | '.join(_cell(cells.get(k)) for k in kinds)} |\n"

@@ -63,7 +63,6 @@ KINDS = (
 
 
 def answers(server):
-    """What is logged until now."""
     try:
         lines = (server.root / "clients.log").read_text(errors="replace").splitlines(True)
     except FileNotFoundError:
@@ -72,7 +71,6 @@ def answers(server):
 
 
 def encoded(server):
-    """Those that had a coding and a body."""
     return [answer for answer in answers(server)
             if answer.coding not in ("-", "identity") and answer.status[0] == "2"]
 
@@ -88,7 +86,6 @@ def logged(server, count=1, **fields):
 
 
 def run(*command, cwd=None, status=0, input=None, **environ):
-    """What a command that ends with `status` writes."""
     need(command[0])
     done = subprocess.run([*map(str, command)], cwd=cwd, input=input, capture_output=True,
                           timeout=200, env={**os.environ, "LC_ALL": "C", **environ})
@@ -103,3 +100,11 @@ def give(path):
         for folder, _, files in os.walk(path):
             for name in (folder, *[os.path.join(folder, name) for name in files]):
                 os.chown(name, user.pw_uid, user.pw_gid, follow_symlinks=False)
+
+
+def row(test):
+    """Of the report: from the docstring."""
+    clients, _, does = test.function.__doc__.partition(": ")
+    [client] = [name for name in clients.split(", ")
+                if name == clients or name.lower() in test.callspec.id]
+    return f"{client}: {does}"

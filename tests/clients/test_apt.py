@@ -19,8 +19,6 @@ INDEX = "dists/stable/main/binary-all/Packages"
 
 
 class Repository:
-    """Its files are below `docs`/debian."""
-
     def __init__(self, docs, packages):
         self.root = docs / "debian"
         shutil.copytree(packages, self.root / "pool")
@@ -70,8 +68,6 @@ class Repository:
 
 
 class Apt:
-    """apt-get with folders of its own."""
-
     def __init__(self, home, url):
         self.home = home
         for name in ("lists/partial", "archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
@@ -100,7 +96,6 @@ class Apt:
 
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory):
-    """A folder of packages."""
     home = tmp_path_factory.mktemp("packages")
     pool = home / "pool"
     pool.mkdir()

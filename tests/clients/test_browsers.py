@@ -1,6 +1,5 @@
 """Chromium and Firefox: a site with all that sites have, whose page says what came."""
 
-import base64
 import hashlib
 import math
 import struct
@@ -8,9 +7,8 @@ import struct
 import pytest
 
 from kit import bodies
-from kit.process import Listener
 from browsers import Chromium, Firefox
-from site_of import answers, give, logged
+from site_of import answers, logged
 
 SECONDS, RATE = 60, 44100
 
@@ -75,17 +73,6 @@ async function seek() {
     await event(sound, "seeked");
     return [Math.round(sound.duration), Math.round(sound.currentTime)];
 }
-async function chat() {
-    const socket = new WebSocket(`${location.origin.replace("http", "ws")}/chat`);
-    await event(socket, "open");
-    const got = [];
-    for (const text of ["hello", "x".repeat(70000)]) {
-        socket.send(text);
-        got.push((await event(socket, "message")).data.length);
-    }
-    socket.close();
-    return got;
-}
 async function everything() {
     const got = {};
     for (const name of FETCHED) got[name] = await hash(name, "no-cache");
@@ -98,7 +85,6 @@ async function everything() {
     got.wasm = wasm.instance.exports.add(40, 2);
     got.events = await events();
     got.sound = await seek();
-    got.chat = await chat();
     return got;
 }
 window.result = new Promise(resolve => addEventListener("load", resolve)).then(everything);
@@ -127,40 +113,7 @@ AddType application/wasm .wasm
 AddType audio/wav .wav
 Header set Cache-Control no-cache
 {events}
-ProxyPass /chat http://127.0.0.1:{chat}/ upgrade=websocket
 """
-
-
-def echo(sock):
-    """WebSocket: the text of each frame comes back."""
-    reader = sock.makefile("rb")
-    head = b""
-    while not head.endswith(b"\r\n\r\n"):
-        head += reader.readline()
-    [key] = [line.split()[1] for line in head.splitlines()
-             if line.lower().startswith(b"sec-websocket-key:")]
-    sum = hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
-    sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                 b"Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n" % base64.b64encode(sum))
-    while True:
-        first, size = reader.read(2)
-        if size & 127 >= 126:
-            size = int.from_bytes(reader.read(2 if size & 127 == 126 else 8), "big")
-        else:
-            size &= 127
-        mask = reader.read(4)
-        data = bytes(byte ^ mask[n % 4] for n, byte in enumerate(reader.read(size)))
-        long = struct.pack(">BQ", 127, len(data)) if len(data) > 125 else bytes([len(data)])
-        sock.sendall(bytes([first]) + long + data)
-        if first & 15 == 8:
-            return
-
-
-@pytest.fixture
-def chat():
-    listener = Listener(echo)
-    yield listener.port
-    listener.stop()
 
 
 @pytest.fixture(params=[Chromium, Firefox], ids=["chromium", "firefox"])
@@ -170,15 +123,13 @@ def browser(request, tmp_path):
 
 
 @pytest.mark.parametrize("version", ["h1", "h2"])
-def test_site(site, kind, browser, chat, version):
-    """Chromium, Firefox: a site of HTML, CSS, JS, JSON, SVG, wasm, events, sound, WebSocket"""
+def test_site(site, kind, browser, version):
+    """Chromium, Firefox: a site of HTML, CSS, JS, JSON, SVG, wasm, events, sound"""
     # The stock modules hold what a script writes until it ends.
     events = "SetEnv PATIENCE 0.1\nSetEnv HELD 1" if kind.stock else "SetEnv PATIENCE 20"
-    server = site(CONFIG.replace("{chat}", str(chat)).replace("{events}", events), files=FILES,
-                  modules=["proxy", "proxy_http"], cgi={"events.cgi": EVENTS, "seen.cgi": SEEN},
-                  tls=True, h2=True)
-    (server.root / "seen").mkdir()
-    give(server.root / "seen")
+    server = site(CONFIG.replace("{events}", events), files=FILES, tls=True, h2=True,
+                  cgi={"events.cgi": EVENTS, "seen.cgi": SEEN})
+    server.folder("seen")
     url = f"http://localhost:{server.port}" if version == "h1" \
         else f"https://localhost:{server.tls_port}"
     got = browser.ask(f"{url}/index.html", "window.result")
@@ -189,7 +140,7 @@ def test_site(site, kind, browser, chat, version):
     assert got["json"] == 40_000 and got["html"] == 20_000
     assert (got["css"], got["svg"], got["wasm"]) == ("rgb(1, 2, 3)", 123, 42)
     assert got["events"] == [f"event {n}" for n in range(5)]
-    assert got["sound"] == [SECONDS, SECONDS - 7] and got["chat"] == [5, 70000]
+    assert got["sound"] == [SECONDS, SECONDS - 7]
     for name in ("index.html", "style.css", "app.js", "picture.svg", "add.wasm", "data.json",
                  "events.cgi"):
         assert {answer.coding for answer in logged(server, path=f"/{name}", status="200")} \

@@ -1,12 +1,11 @@
-"""WebDAV: what clients wrote is what is there, and the tag of an encoded body lets them write."""
+"""WebDAV: what clients wrote is what is there."""
 
-import os
 import re
 import subprocess
 
 import pytest
 
-from kit import bodies, check, litmus
+from kit import bodies, check
 from kit.process import need, until
 from site_of import answers, give, logged, run
 
@@ -19,17 +18,9 @@ def server(site):
     made = site("DavLockDB {root}/locks/db\nFileETag MTime Size\n<Location /dav>\nDav On\n"
                 "</Location>\n", modules=["dav", "dav_fs"], files={"dav/page.html": BODY},
                 allow_log=[r"\[dav:error\]"])
-    (made.root / "locks").mkdir()
-    give(made.root / "locks")
+    made.folder("locks")
     give(made.docs / "dav")
     return made
-
-
-def test_litmus(server, tmp_path):
-    """litmus: its tests of WebDAV servers"""
-    litmus.passes(server, "dav", tmp_path)
-    # It accepts no coding; others get its folder in one.
-    check.whole(server.get("/dav/page.html", ae="gzip"), "gzip", BODY)
 
 
 def cadaver(server, home, *lines, **environ):
@@ -61,27 +52,6 @@ def test_cadaver(server, tmp_path):
     check.whole(server.get("/dav/page.html", ae="br"), "br", (dav / "page.html").read_bytes())
 
 
-@pytest.mark.ours
-@pytest.mark.parametrize("coding", ["gzip", "br"])
-def test_the_tag_of_an_encoded_body_lets_write(server, tmp_path, coding):
-    """curl --compressed: PUT with If-Match of the tag that it got; the second with it is refused"""
-    def curl(*options):
-        return run("curl", "-sS", "--compressed", "-H", f"Accept-Encoding: {coding}", "-w",
-                   "%{http_code}", *options, f"http://127.0.0.1:{server.port}/dav/page.html",
-                   cwd=tmp_path)
-
-    assert curl("-o", "page.html", "--etag-save", "tag") == b"200"
-    assert (tmp_path / "page.html").read_bytes() == BODY
-    tag = (tmp_path / "tag").read_text().strip().removeprefix("W/")
-    assert coding in tag
-    (tmp_path / "page.html").write_bytes(BODY[::-1])
-    write = ("-T", "page.html", "-H", f"If-Match: {tag}", "-o", "said")
-    assert curl(*write) == b"204"
-    assert (server.docs / "dav/page.html").read_bytes() == BODY[::-1]
-    os.utime(server.docs / "dav/page.html", (1e9, 1e9))
-    assert curl(*write) == b"412"
-
-
 DAVFS = """\
 ask_auth 0
 use_compression {}
@@ -93,7 +63,6 @@ cache_dir {}
 
 @pytest.fixture
 def mounted(server, compression):
-    """The folder of the server as davfs2 shows it."""
     need("mount.davfs", "davfs2")
     folder, cache, conf = (server.root / name for name in ("mounted", "cache", "davfs2.conf"))
     folder.mkdir()

@@ -27,7 +27,6 @@ RULES = Rules(
 
 
 def make(pages):
-    """A wiki of these pages, {name: text}."""
     made = Application("dokuwiki")
     made.replace(f"{WIKI}/inc/preload.php", ("/etc/dokuwiki", f"{made.root}/etc/dokuwiki"))
     made.write(f"{ETC}/local.php", SETTINGS.format(data=made.root / DATA))

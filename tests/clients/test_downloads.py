@@ -50,7 +50,6 @@ def urls(server, version="h1"):
 
 
 def part_of(path, body, size=1_000_000):
-    """What a download that broke off has left."""
     path.write_bytes(body[:size])
     return path
 

@@ -32,7 +32,6 @@ FIRST = [*[f"/index.php/Page_{n}" for n in range(8)], "/index.php/Special:Recent
 
 
 def make(pages, settings=""):
-    """A wiki of these pages, {title: text}."""
     made = Application("mediawiki")
     folder = made.root / WIKI
 

@@ -5,7 +5,6 @@ import json
 import sys
 
 from conformance import checks
-from conformance.client import Client
 
 KEPT, BROKEN, SKIPPED = "kept", "broken", "not asked"
 
@@ -47,7 +46,7 @@ def arguments():
 def main():
     asked = vars(arguments())
     as_json = asked.pop("json")
-    found = verdicts(checks.Target(Client(asked.pop("base")), **asked))
+    found = verdicts(checks.Target(**asked))
     if as_json:
         print(json.dumps({check.name: {"level": check.level, "section": check.section,
                                        "verdict": verdict, "why": why}

@@ -12,6 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests")]
+sys.path.append(str(ROOT / "tests" / "httpd"))  # where kit is
 sys.dont_write_bytecode = True
 
 from benchkit import build, corpus, machine, others, server, tools  # noqa: E402
@@ -19,7 +20,6 @@ from benchkit.run import Run  # noqa: E402
 from benchkit.setups import NOTHING  # noqa: E402
 from conformance.__main__ import BROKEN, KEPT, SKIPPED, verdicts  # noqa: E402
 from conformance.checks import Target  # noqa: E402
-from conformance.client import Client  # noqa: E402
 
 SITE = """
 ScriptSock {folder}/cgi.sock
@@ -134,7 +134,7 @@ def main():
             except tools.BenchError as problem:
                 notes.append(f"{name} is left out: {problem}.")
                 continue
-            found[name] = verdicts(Target(Client(made.url("")), "/index.html", **paths))
+            found[name] = verdicts(Target(made.url(""), "/index.html", **paths))
             programs += [made.name] if made.name != "httpd" else []
         versions = [machine.httpd_version(), *map(machine.tool_version, programs)]
     text = "\n".join([

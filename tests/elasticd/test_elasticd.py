@@ -7,29 +7,17 @@ import re
 import shutil
 import signal
 import subprocess
-import threading
-import time
 
 import pytest
 
-from kit import env, messages
-from kit.procstat import ProcStat
+from kit import env, messages, process
+from kit.elasticd import PATIENCE, Elasticd, Machine
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
-# Seconds that something may take that takes a few intervals; generous, for busy machines.
-PATIENCE = 60
-
 
 def until(question, what):
-    """Asks until the answer is true, and returns it."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        answer = question()
-        if answer:
-            return answer
-        time.sleep(0.02)
-    raise AssertionError(f"not within {PATIENCE} s: {what}")
+    return process.until(question, PATIENCE, what)
 
 
 def run(*arguments):
@@ -55,57 +43,7 @@ class Shown:
             self.bypass = fields["bypass"] == "yes"
 
 
-class Machine:
-    """The kernel's files of a machine with one CPU, which is `busy` percent of the time. Its
-    control group, where it has one, uses as much of a CPU as `group_uses` says."""
-
-    def __init__(self, root):
-        self.root = root
-        self.busy = 65
-        self.group_uses = None
-        (root / "proc").mkdir(parents=True)
-        self.stat = ProcStat(root / "proc" / "stat")
-        self.lock = threading.Lock()
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self):
-        began = time.monotonic()
-        while not self._end.wait(0.01):
-            with self.lock:
-                if self.stat.path.exists():
-                    self.stat.busy(self.busy, ticks=100)
-                if self.group_uses is not None:
-                    usec = (time.monotonic() - began) * self.group_uses * 1e6
-                    self.file("sys/fs/cgroup/web/cpu.stat", f"usage_usec {usec:.0f}\n")
-
-    def file(self, name, text):
-        """Replaces the file at once."""
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        part.write_text(text)
-        part.rename(path)
-        return path
-
-    def close(self):
-        self._end.set()
-        self._thread.join()
-
-
-class Daemon:
-    """One elasticd in the foreground."""
-
-    def __init__(self, machine, path, *options, wrapper=()):
-        self.path = path
-        self.log = path.with_suffix(".log")
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [*wrapper, env.ELASTICD, "--foreground", "--file", str(path), "--interval",
-                 "100ms", "--root", str(machine.root), *map(str, options)], stderr=log,
-                env={k: v for k, v in os.environ.items() if k != "JOURNAL_STREAM"})
-
+class Daemon(Elasticd):
     def published(self, condition=lambda shown: True, what="a position"):
         """The first position that is this process's and as it should be."""
         def look():
@@ -118,16 +56,8 @@ class Daemon:
         until(lambda: words in self.log.read_text(), words)
 
     def is_refused(self, words):
-        """It does not start, and says why."""
         assert self.process.wait(PATIENCE) == 1
         assert words in self.log.read_text()
-
-    def end(self, number=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        code = self.process.wait(PATIENCE)
-        messages.see(self.log.read_text())
-        return code
 
 
 @pytest.fixture
@@ -139,11 +69,11 @@ def machine(tmp_path):
 
 @pytest.fixture
 def elasticd(machine, tmp_path):
-    """Starts daemons, and ends those that a test leaves."""
     started = []
 
-    def start(*options, path=tmp_path / "elastic.position", wrapper=()):
-        started.append(Daemon(machine, path, *options, wrapper=wrapper))
+    def start(*options, wrapper=()):
+        started.append(Daemon(tmp_path, tmp_path / "elastic.position", machine, options, wrapper))
+        started[-1].run()
         return started[-1]
 
     yield start

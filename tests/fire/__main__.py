@@ -208,7 +208,6 @@ def soak(asked, chosen, logs):
 
 
 def place(page, fire=None, soak=None):
-    """Writes one half of the page; the other stays as it is."""
     text = page.read_text() if page.exists() else ""
     begin = text.find(SOAK.partition("`")[0])
     kept = (text, "") if begin < 0 else (text[:begin], text[begin:])
@@ -216,7 +215,6 @@ def place(page, fire=None, soak=None):
 
 
 def said(asked):
-    """What both halves say of where they come from."""
     return {"options": shlex.join(sys.argv[3:]),  # what follows --builds
             "date": datetime.date.today(), "seed": asked.seed,
             "machine": f"{os.cpu_count()} CPUs, {platform.platform()}"}

@@ -9,10 +9,9 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from kit import Server, aborts, env
+from kit import Server, aborts, client, env, http2
 from kit.process import anonymous_kb, descriptors
 
-from . import http1, http2
 
 # One child, so that what it holds can be told.
 MPM = "StartServers 1\nServerLimit 1\nThreadsPerChild 40\nMaxRequestWorkers 40\n" \
@@ -49,32 +48,32 @@ CLIENTS = 8
 
 def _request(pick, path=None):
     coding = pick.choice(("gzip", "br", "zstd", "gzip, br", "identity"))
-    return http1.Request("GET", path or pick.choice(("/large.txt", "/small.txt", "/stream.cgi")),
+    return client.Request("GET", path or pick.choice(("/large.txt", "/small.txt", "/stream.cgi")),
                          (("Accept-Encoding", coding),))
 
 
 def read_some(pick, address):
     """And end with RST or, as often, with FIN while more comes."""
-    sock = http1.connect(address, timeout=PATIENCE)
+    sock = client.connect(address, timeout=PATIENCE)
     sock.sendall(_request(pick).encoded())
     wanted = pick.choice((0, 1, 300, 5000, 60000))
     while wanted > 0 and (data := sock.recv(wanted)):
         wanted -= len(data)
-    pick.choice((http1.abort, socket.socket.close))(sock)
+    pick.choice((client.abort, socket.socket.close))(sock)
 
 
 def upload(pick, address):
     """A compressed request body that does not end."""
-    sock = http1.connect(address, timeout=PATIENCE)
+    sock = client.connect(address, timeout=PATIENCE)
     body = gzip.compress(aborts.FILES["small.txt"], 1)
-    sent = http1.Request("POST", "/echo", (("Content-Type", "text/plain"),
+    sent = client.Request("POST", "/echo", (("Content-Type", "text/plain"),
                                            ("Content-Encoding", "gzip"),
                                            ("Accept-Encoding", "br")), body).encoded()
     sock.sendall(sent[:pick.randrange(len(sent) - len(body), len(sent))])
     if pick.random() < 0.5:
         sock.shutdown(socket.SHUT_WR)
         sock.recv(100)
-    http1.abort(sock)
+    client.abort(sock)
 
 
 @contextlib.contextmanager
@@ -120,17 +119,16 @@ KINDS = [read_some, upload] * 2 + ([] if env.MPM == "prefork" else [reset, open_
 
 
 def _some(server, seed, until):
-    """How many aborts there were."""
     address = ("127.0.0.1", server.port)
 
     def work(number):
         pick, made, unread = random.Random(f"{seed}/{number}"), 0, None
         while time.monotonic() < until:
-            with contextlib.suppress(OSError, http2.Ended):
+            with contextlib.suppress(OSError, client.Incomplete):
                 if made % 8 == 0:
                     if unread:
-                        http1.abort(unread)
-                    unread = http1.connect(address)
+                        client.abort(unread)
+                    unread = client.connect(address)
                     unread.sendall(_request(pick, "/large.txt").encoded())
                 pick.choice(KINDS)(pick, address)
             made += 1

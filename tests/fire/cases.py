@@ -8,8 +8,7 @@ import brotli
 import zstandard
 
 from kit import bodies, env
-
-from .http1 import Request
+from kit.client import Request
 
 # {path: bytes} of the files at every place that serves them.
 FILES = {
@@ -80,7 +79,6 @@ def _path(pick):
 
 
 def _accept(pick):
-    """Accept-Encoding, as fields."""
     if pick.random() < 0.7:
         value = pick.choice(_ACCEPTS)
         return [] if value is None else [("Accept-Encoding", value)]
@@ -133,7 +131,8 @@ def _post(pick):
             + gzip.compress(data[size // 3:], 1, mtime=0),
             "br": lambda data: brotli.compress(data, quality=1),
             "zstd": zstandard.compress}[coding](plain)
-    headers = [("Content-Type", "text/plain"), *[("Content-Encoding", coding)] * bool(coding)]
+    headers = [("Content-Type", "text/plain"), *[("Content-Encoding", coding)] * bool(coding),
+               *[("Content-Length", 0)] * (not sent)]
     return Case(Request("POST", "/echo", (*headers, *_accept(pick)), sent), "/echo", expect=plain)
 
 

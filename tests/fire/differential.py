@@ -23,8 +23,8 @@ def _excuse_failures(case, answer, wrong):
     """A failure explains an end that shows, and an error. To HTTP/1.0, where a body
     without a length ends with the connection, no other end can be shown."""
     unshown = case.request.version == "HTTP/1.0" and "cut short" in wrong \
-        and not answer.headers.keys() & {"content-length", "transfer-encoding"}
-    if not answer.whole or answer.status >= 400 or unshown:
+        and not ("Content-Length" in answer.headers or "Transfer-Encoding" in answer.headers)
+    if not answer.complete or answer.status >= 400 or unshown:
         return "broken off or refused"
     return None
 

@@ -57,7 +57,6 @@ def read(path):
 
 
 def slope(values, seasons=len(MODES)):
-    """The Slope of values that were read at equal distances."""
     pairs, variance = [], 0.0
     for season in range(seasons):
         line = list(enumerate(values))[season::seasons]
@@ -118,7 +117,6 @@ def failures(judged):
 
 
 def table(judged):
-    """In markdown: a row for each figure of each server."""
     lines = ["| server | what | second half | an hour | bound | |", "|---|---|---|---|---|---|"]
     for name, rows in judged.items():
         alone = "stock" in name
@@ -130,7 +128,6 @@ def table(judged):
 
 
 def bounds():
-    """In markdown: why."""
     return "\n".join(["| bound of | plain | ASan | why |", "|---|---|---|---|"] + [
         f"| {bound.column.replace('_', ' ')} | {bound.plain:g} | {bound.asan:g} "
         f"| {bound.why}{'' if bound.exact else '; unclear is no failure'} |" for bound in BOUNDS])

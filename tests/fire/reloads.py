@@ -11,7 +11,6 @@ PAUSE = 0.5
 
 
 def variation(kind, pick):
-    """Directives for the next generation."""
     if kind == "elastic":
         low = pick.randrange(1, 9)
         codings = pick.sample(("gzip", "br", "zstd"), pick.randrange(1, 4))
@@ -68,7 +67,7 @@ def excuse(case, answer, wrong):
     away = (".cgi", "/proxy/", "/through/", "/origin/", "/forbidden", ".php")
     path = case.request.path
     encoded = any(name == "Content-Encoding" for name, _ in case.request.headers)
-    if answer.whole and (answer.status == 403 and "/forbidden" in path or answer.status >= 500
+    if answer.complete and (answer.status == 403 and "/forbidden" in path or answer.status >= 500
                          and (encoded or any(part in path for part in away))):
         return "refused"
     return None

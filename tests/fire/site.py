@@ -9,12 +9,12 @@ from pathlib import Path
 
 import brotli
 
-from kit import Origin, Server, bodies, cache, env, faults, sanitizer
+from kit import Origin, Server, bodies, cache, client, env, faults, http2, sanitizer
 from kit.config import at
 from kit.fpm import Fpm
 from kit.process import free_port
 
-from . import cases, http1, http2
+from . import cases
 from .cases import FILES
 from .judge import Judge
 
@@ -150,8 +150,8 @@ class Site:
             "{origin}", origin.url).replace("{fpm}", self._fpm.handler)
         self.configure(config)
         plain, secure = ("127.0.0.1", self.server.port), ("127.0.0.1", self.server.tls_port)
-        second = http1 if env.MPM == "prefork" else http2  # which prefork does not have
-        self._clients = {"http1": http1.Client(plain), "tls": http1.Client(secure, True),
+        second = client if env.MPM == "prefork" else http2  # which prefork does not have
+        self._clients = {"http1": client.Client(plain), "tls": client.Client(secure, True),
                          "http2": second.Client(plain), "tls-http2": second.Client(secure, True)}
         self._judge = Judge(self._identity, () if kind == "elastic" else ("/tagged",))
         self.identities = {}
@@ -160,25 +160,23 @@ class Site:
             self.server.start()
 
     def configure(self, more=""):
-        """The configuration, with `more` at its end."""
         self.server.configure(self._text + more)
 
     def troubles(self):
-        """Crashes, and what sanitizers report."""
         found = self.server.log.lines("exit signal|Sanitizer|runtime error|assertion failed")
         return found + sanitizer.reports(self.server.root)
 
     def unanswered(self):
         """{which connections: requests that these ended with before an answer began}."""
-        return sum((client.unanswered for client in self._clients.values()), Counter())
+        return sum((one.unanswered for one in self._clients.values()), Counter())
 
     def __enter__(self):
         return self
 
     def close(self):
         """Its clients' connections; they open others."""
-        for client in self._clients.values():
-            client.close()
+        for one in self._clients.values():
+            one.close()
 
     def __exit__(self, *_):
         self.close()
@@ -191,11 +189,11 @@ class Site:
     def _identity(self, resource):
         """(status, body, fields) of the resource as it is."""
         if resource not in self.identities:
-            for _ in range(http1.ATTEMPTS):
-                [answer] = self._clients["http1"].exchange([http1.Request("GET", resource)])
-                if answer.whole and answer.status < 500:
+            for _ in range(client.ATTEMPTS):
+                [answer] = self._clients["http1"].exchange([client.Request("GET", resource)])
+                if answer.complete and answer.status < 500:
                     break
-            assert answer.whole and not answer.coding, (resource, answer)
+            assert answer.complete and not answer.coding, (resource, answer)
             self.identities[resource] = answer.status, answer.raw, answer.headers
         return self.identities[resource]
 

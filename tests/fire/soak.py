@@ -14,15 +14,14 @@ import threading
 import time
 from pathlib import Path
 
-import zstandard
-
 from kit import aborts as clients
 from kit import decode, dictionary, env, faults
+from kit.client import Client, Incomplete, Request
 from kit.config import at
 from kit.process import Backend, descriptors, until
 from kit.stores import Redis
 
-from . import aborts, http1, http2, reloads, usage
+from . import aborts, reloads, usage
 from .cases import FILES
 from .site import MOST, Site, make_origin
 
@@ -81,7 +80,7 @@ class Soak:
         self.over = False
         self.began = time.monotonic()
         self._address = ("127.0.0.1", site.server.port)
-        self._client = http1.Client(self._address)
+        self._client = Client(self._address)
         self._pages = ()
         self._file = open(plan.minutes, "w", newline="")
         self._rows = None
@@ -96,7 +95,6 @@ class Soak:
         return variation + _COMMON + mode.replace("{redis}", f"redis:127.0.0.1:{self.redis.port}")
 
     def renew(self):
-        """Another dictionary, and its page."""
         text = b"<p>restart %d</p>" % self.restarts
         self._pages = dictionary.DICT + text, dictionary.PAGE + text
         for path, body in zip((DICTIONARY, PAGE), self._pages, strict=True):
@@ -164,7 +162,7 @@ class Soak:
             asked = time.monotonic()
 
             def excuse(case, answer, wrong):
-                if not answer.whole:
+                if not answer.complete:
                     self.made.figures["lost"] += 1
                 if self.site.kind == "stock":
                     return "stock's complaints"
@@ -180,14 +178,14 @@ class Soak:
             fields = ("Accept-Encoding", "gzip, dcz"), \
                 ("Available-Dictionary", dictionary.field(body))
             answers = self._client.exchange([
-                http1.Request("GET", DICTIONARY, fields[:1]), http1.Request("GET", PAGE, fields)])
+                Request("GET", DICTIONARY, fields[:1]), Request("GET", PAGE, fields)])
         self.made.count += 2
         for answer, expected in zip(answers, (body, page), strict=True):
-            self.made.figures["lost"] += not answer.whole
+            self.made.figures["lost"] += not answer.complete
             try:
-                right = answer.whole and answer.status == 200 \
+                right = answer.complete and answer.status == 200 \
                     and dictionary.body_of(answer, body) == expected
-            except (decode.DecodeError, zstandard.ZstdError) as error:
+            except decode.DecodeError as error:
                 right, answer.why = False, str(error)
             if not right:
                 self.made.failures.append(
@@ -195,8 +193,7 @@ class Soak:
         self.made.figures["with a dictionary"] += answers[1].coding == "dcz"
 
     def leave(self):
-        """A client that goes away."""
-        with self.still, contextlib.suppress(OSError, http2.Ended):
+        with self.still, contextlib.suppress(OSError, Incomplete):
             self.pick.choice(aborts.KINDS)(self.pick, self._address)
 
     def run(self):

@@ -21,7 +21,7 @@ PAUSE = 0.4
 
 
 def _broken(case, answer, wrong):
-    return "broken off or refused" if not answer.whole or answer.status >= 500 else None
+    return "broken off or refused" if not answer.complete or answer.status >= 500 else None
 
 
 def _ask(plan, made, site, excuse=None, seconds=None):
@@ -72,11 +72,11 @@ def jumping_clock(plan, made, origin, pick):
                 backend's right where by its clock the time for another request is over: each such
                 line excuses one answer."""
                 nonlocal excused
-                if answer.whole and answer.status >= 500 and \
+                if answer.complete and answer.status >= 500 and \
                         len(site.server.log.lines("AH01102")) > excused:
                     excused += 1
                     return "broken off or refused"
-                return None if answer.whole else "broken off or refused"
+                return None if answer.complete else "broken off or refused"
 
             with Repeated(strike, PAUSE) as strikes:
                 _ask(plan, made, site, excuse)

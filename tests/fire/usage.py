@@ -2,28 +2,20 @@
 
 import contextlib
 import os
-import re
 from pathlib import Path
 
-from kit.process import descriptors, mapped_kb
+from kit.process import descriptors, mapped_kb, memory
 
 _GONE = (FileNotFoundError, ProcessLookupError)
 
 
 def processes(pid):
-    """The process and its descendants."""
     found = [pid]
     for one in found:
         with contextlib.suppress(*_GONE):
             for task in Path(f"/proc/{one}/task").iterdir():
                 found += map(int, (task / "children").read_text().split())
     return found
-
-
-def _memory(pid):
-    """{"Rss", "Pss", "Anonymous", ...} in KB."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return {name: int(kb) for name, kb in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
 
 
 def _mappings(pid):
@@ -39,7 +31,6 @@ def _mappings(pid):
 
 
 def _system_v():
-    """Segments of the machine."""
     return len(Path("/proc/sysvipc/shm").read_text().splitlines()) - 1
 
 
@@ -50,7 +41,7 @@ def of(server):
     pids, children = processes(parent), server.children()
     for pid in pids:
         with contextlib.suppress(*_GONE):
-            every.append(_memory(pid))
+            every.append(memory(pid))
             if pid in children:
                 workers.append((every[-1].get("Anonymous", 0), descriptors(pid)))
     mappings, shared = _mappings(parent)

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html
 import itertools
 import json
 import re
@@ -12,90 +11,14 @@ import typing
 import pytest
 
 from kit import at, bodies, env
-from kit.chromium import CHROMIUM, OPTIONS, Chromium
-from kit.dictionary import DICT, PAGE, PINNED, WEEK, field, make_store, start, store_of
+from kit.chromium import CHROMIUM, Chromium
+from kit.dictionary import DICT, PAGE, PINNED, WEEK, field, name_of, start, store_of
 
 pytestmark = [pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd"),
               pytest.mark.package("chromium-headless-shell"),
               pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")]
 
 OTHER = DICT[:20_000] + b"<p>another release</p>" + DICT[20_000:]
-
-CONFIG = """
-Elastic On
-ElasticControl off
-ElasticDictionaryStore {root}/dictionaries
-Header unset ETag
-Header unset Last-Modified
-""" + at("d", 'ElasticDictionary match="/pages/*"',
-         'Header set Cache-Control "public, max-age=604800"') \
-    + at("pages", 'Header set Cache-Control "private, no-store"')
-
-# Requests the path in its own query, past the browser's cache, and shows the result.
-ASK = """<!DOCTYPE html><html><body><script>
-const asked = new XMLHttpRequest();
-asked.open("GET", location.search.slice(1), false);
-asked.setRequestHeader("Cache-Control", "no-cache");
-asked.send();
-document.body.textContent = JSON.stringify(
-    [asked.status, asked.getResponseHeader("Content-Encoding"), asked.responseText]);
-</script></body></html>"""
-
-
-@pytest.fixture
-def server(httpd):
-    made = httpd(CONFIG, files={"dict.html": DICT, "page.html": PAGE, "ask.html": ASK}, start=False)
-    make_store(made)
-    return made.start()
-
-
-@pytest.fixture
-def ask(server, tmp_path):
-    """ask(path, body) returns the coding in which a browser gets the body; the profile is
-    shared."""
-
-    def ask(path, body):
-        said = subprocess.run(
-            [CHROMIUM, *OPTIONS, f"--user-data-dir={tmp_path}", "--dump-dom",
-             f"http://localhost:{server.port}/ask.html?{path}"],
-            capture_output=True, text=True, timeout=120)
-        found = re.search("<body>(.*)</body>", said.stdout, re.S)
-        assert found, said
-        status, coding, text = json.loads(html.unescape(found[1]))
-        assert (status, text.encode()) == (200, body)
-        return coding
-
-    return ask
-
-
-def test_chromium_decodes_differences_whatever_becomes_of_the_server(server, ask):
-    def page():
-        return ask("/pages/page.html", PAGE)
-
-    def becomes_a_difference():
-        """A browser stores a dictionary when it has time."""
-        server.wait_for(lambda: page() == "dcz", 60, "a difference")
-
-    def forget(body):
-        """Removes the dictionary from the server's folder."""
-        for file in store_of(server).glob(hashlib.sha256(body).hexdigest() + "*"):
-            file.unlink()
-
-    assert page() != "dcz"
-    ask("/d/dict.html", DICT)
-    becomes_a_difference()
-    for reload in (server.graceful, server.restart):
-        reload()
-        assert page() == "dcz"
-    # The dictionary changes; the browser has the previous one and may use it.
-    server.write("dict.html", OTHER)
-    assert page() == "dcz"
-    ask("/d/dict.html", OTHER)
-    forget(DICT)
-    becomes_a_difference()
-    forget(OTHER)
-    assert page() != "dcz"
-
 
 # --- Chromium and this server, after the published tests of browsers (web-platform-tests,
 # fetch/compression-dictionary). Cases that this server never sends are left out: malformed fields,
@@ -190,9 +113,9 @@ class Visitor:
         self.server.wait_for(look, 30, f"a request for {path}")
         return Seen(*re.sub(r"\\(.)", r"\1", lines[-1]).split(" ", 6))
 
-    def get(self, path, body=DICT):
+    def get(self, path, body=DICT, cache="default"):
         """Fetches the path by a script."""
-        text = self.page.run(f"fetch({path!r}).then(answer => answer.text())")
+        text = self.page.run(f"fetch({path!r}, {{cache: '{cache}'}}).then(answer => answer.text())")
         assert text.encode() == body
 
     def ask(self, path, moved="", origin=""):
@@ -247,6 +170,31 @@ def browser(site, tmp_path_factory):
 @pytest.fixture
 def visitor(site, browser):
     return Visitor(site, browser)
+
+
+def test_differences_are_decoded_whatever_becomes_of_the_server(httpd, tmp_path):
+    server = start(httpd, SITE, {"empty.html": ""})
+
+    def forget(body):
+        for file in store_of(server).glob(name_of(body) + "*"):
+            file.unlink()
+
+    with Chromium(tmp_path / "profile") as browser:
+        visitor = Visitor(server, browser)
+        assert visitor.ask("/of/plain").coding not in DIFFERENCES
+        visitor.get("/by/plain/dict.html")
+        visitor.await_difference("/of/plain")
+        for reload in (server.graceful, server.restart):
+            reload()
+            assert visitor.ask("/of/plain").coding == "dcz"
+        # The dictionary changes; the browser has the previous one and may use it.
+        server.write("dict.html", OTHER)
+        assert visitor.ask("/of/plain").coding == "dcz"
+        visitor.get("/by/plain/dict.html", OTHER, "no-cache")
+        forget(DICT)
+        visitor.await_difference("/of/plain", OTHER)
+        forget(OTHER)
+        assert visitor.ask("/of/plain").coding not in DIFFERENCES
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -16,11 +16,9 @@ BROKEN = (Incomplete, decode.DecodeError)
 @pytest.fixture
 def broken(httpd, tmp_path):
     """A server in which one function of a compression library fails."""
-    def make(fault, config="", **kw):
-        return httpd("Elastic On\n" + config, allow_log=[r"\[elastic:"],
-                     wrapper=faults.wrapper(faults.library(tmp_path, fault)), **kw)
-
-    return make
+    return lambda fault, config="", **kw: httpd(
+        "Elastic On\n" + config, allow_log=[r"\[elastic:"],
+        wrapper=faults.wrapper(faults.library(tmp_path, fault)), **kw)
 
 
 @pytest.mark.parametrize("config, encodes", [

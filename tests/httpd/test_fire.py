@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 
 from kit import faults
+from kit.client import Request, Response
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-for module in ("h11", "h2"):
-    pytest.importorskip(module, reason=f"{module} is not there (package python3-{module})")
 from fire import flat, judge, stage  # noqa: E402
 from fire.cases import Case  # noqa: E402
-from fire.http1 import Answer, Request  # noqa: E402
 
 
 def test_a_few_hundred_random_requests():
@@ -38,7 +36,7 @@ def complaint(status, fields, raw, *asked, whole=True, method="GET"):
     identity = judge_of(200, BODY, {"etag": '"v"'})
     headers = tuple((name, REQUEST[name]) for name in asked)
     return identity.complaint(Case(Request(method, "/a", headers), "/a"),
-                              Answer(status, fields, raw, whole))
+                              Response.of(status, fields, raw, whole))
 
 
 def judge_of(*identity):
@@ -77,10 +75,10 @@ def test_the_judge(wrong, answer):
 def test_a_tag_that_two_codings_have():
     one = judge_of(200, BODY, {})
     plain = Case(Request("GET", "/a"), "/a")
-    assert one.complaint(plain, Answer(200, {"etag": '"v"'}, BODY, True)) is None
+    assert one.complaint(plain, Response.of(200, {"etag": '"v"'}, BODY)) is None
     coded = Case(Request("HEAD", "/a", (("Accept-Encoding", "gzip"),)), "/a")
     assert "that of identity, too" in one.complaint(
-        coded, Answer(200, {"etag": '"v"', **CODED}, b"", True))
+        coded, Response.of(200, {"etag": '"v"', **CODED}, b""))
 
 
 # A minute without growth, for each mode; readings vary a little.

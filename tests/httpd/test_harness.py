@@ -8,6 +8,7 @@ import pytest
 import zstandard
 
 from kit import Connection, bodies, decode, sanitizer
+from kit.client import Client, Request
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,17 @@ def test_short_responses_are_incomplete(origin):
     assert not answer.complete and answer.raw == b"abc"
     with pytest.raises(Exception, match="ended"):
         answer.body  # noqa: B018
+
+
+@pytest.mark.parametrize("sent", [
+    b"HTTP/1.1 2x0 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nno field\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab"])
+def test_answers_against_the_rules_are_incomplete(origin, sent):
+    origin.route("/wrong", lambda exchange: exchange.send(sent))
+    [answer] = Client(("127.0.0.1", origin.port)).exchange([Request("GET", "/wrong")])
+    assert not answer.complete and answer.why
 
 
 def test_reports_of_threadsanitizer_count_where_memory_is_the_modules():

@@ -4,11 +4,14 @@ strongly)."""
 
 import itertools
 import os
+import re
+import subprocess
 import time
 
 import pytest
 
-from kit import bodies, check, litmus
+from kit import bodies, check
+from kit.process import need
 
 BODY = bodies.html(30000)
 OLD = 1_500_000_000
@@ -28,8 +31,7 @@ def server(httpd_shared, way):
     for n in range(50):
         server.write(f"dav/many/{n}.html", b"x", OLD)
     write(server, "dav/a.html")
-    (server.root / "locks").mkdir()
-    (server.root / "locks").chmod(0o777)
+    server.folder("locks")
     return server
 
 
@@ -76,7 +78,8 @@ def test_what_was_put_is_got(server, way):
         path = f"/dav/put-{n}.html"
         for status, body, asked, there in (
                 (201, BODY, {"If-None-Match": "*"}, BODY),
-                (412, b"x", {"If-None-Match": "*"}, BODY), (204, BODY[::-1], {}, BODY[::-1]), (204, BODY, {}, BODY),
+                (412, b"x", {"If-None-Match": "*"}, BODY), (204, BODY[::-1], {}, BODY[::-1]),
+                (204, BODY, {}, BODY),
                 (204, b"0123456789", {"Content-Range": part},
                  BODY[:100] + b"0123456789" + BODY[110:])):
             answer = ask(server, "PUT", path, coding, status, body, **asked)
@@ -98,7 +101,6 @@ def test_a_tag_that_was_given_out_allows_to_write(server, way, method):
         ours = server.get(path, ae=coding).headers["ETag"]
         assert ours == way.tagged(tag.strip('"'), coding)
         suffixed = f'"{tag[1:-1]}-{coding}"'
-        allowed = [tag, suffixed, f'"other", {suffixed}']
         for value in (f"W/{tag}", f"W/{suffixed}", f'"other-{coding}"', f'"{tag[1:-1]}-dcz"',
                       f'"{suffixed[1:-1]}-{coding}"', suffixed[1:-1], f'"{tag[2:-1]}-{coding}"'):
             answer = ask(server, method, path, coding, 412, b"new", **{"If-Match": value})
@@ -168,5 +170,14 @@ def test_a_list_about_another_resource_stays_as_it_is(server, way):
 
 
 def test_litmus(server, way, tmp_path):
-    """Its tests of WebDAV servers."""
-    litmus.passes(server, "dav", tmp_path)
+    """A test suite for WebDAV servers: all of its tests pass, as with mod_dav alone."""
+    need("litmus")
+    server.expect_log("XML parser error|XML Parser Error")  # caused by some of its tests
+    (server.docs / "dav/litmus").mkdir()
+    (server.docs / "dav/litmus").chmod(0o777)
+    run = subprocess.run(["litmus", "-k", f"http://127.0.0.1:{server.port}/dav/"], cwd=tmp_path,
+                         capture_output=True, text=True, timeout=100)
+    counts = re.findall(r"of (\d+) tests run: (\d+) passed, 0 failed", run.stdout)
+    assert run.stdout.count(" tests run: ") == len(counts), run.stdout
+    assert all(count == passed for count, passed in counts), run.stdout
+    assert sum(int(count) for count, _ in counts) >= 104, run.stdout

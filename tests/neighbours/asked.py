@@ -77,7 +77,6 @@ AGAIN = ("static, large", "script", "proxied", "POST", "static, large, in its pl
 
 
 def routes(origin):
-    """What ASKS asks of the origin behind mod_proxy."""
     head = {"Content-Type": "text/html", "Last-Modified": "Fri, 14 Jul 2017 02:40:00 GMT",
             "ETag": '"origin"', "X-Origin": "yes"}
     origin.route("/page", lambda exchange: exchange.respond(200, head, PAGE))
@@ -102,8 +101,6 @@ _APART = {"content-length", "transfer-encoding", "content-encoding", "etag", "va
 
 
 class Sample:
-    """The answers of one server."""
-
     def __init__(self, server):
         self.server = server
         self.answers = {}  # {ask: [answer, ...]}
@@ -189,7 +186,6 @@ def _codings(ask, mine, stock):
 
 
 def _fields(mine, stock):
-    """`mine` and `stock`: all answers to one request."""
     names = {name for answer in (*mine, *stock) for name in answer.fields} - _APART
     if ("expires" in mine[0].fields) != ("expires" in stock[0].fields):
         yield f"expires: {_shown(mine[0].fields.get('expires'))}"
@@ -208,7 +204,6 @@ def _fields(mine, stock):
 
 
 def _agree(mine, stock):
-    """The same, or the times of both answers."""
     if mine and stock and [value[-4:] for value in mine + stock] == [b" GMT"] * 2:
         times = [email.utils.parsedate_to_datetime(value.decode()).timestamp()
                  for value in mine + stock]

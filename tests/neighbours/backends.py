@@ -3,12 +3,11 @@
 import functools
 import shutil
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
-from kit import client, decode, env
+from kit import client, decode
 from kit.fpm import Fpm
 from kit.process import Backend, accepts, free_port, need
 
@@ -140,8 +139,8 @@ def _tomcat(folder, port, protocol, more=""):
     (root / "WEB-INF/web.xml").write_text(_WEB_XML)
     shutil.copy(_APPS / "app.jsp", root)
     path = [home / "bin/bootstrap.jar", home / "bin/tomcat-juli.jar", *compilers]
-    return Backend(["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", f"-Dcatalina.home={home}", f"-Dcatalina.base={folder}",
-                    f"-Djava.io.tmpdir={folder}/temp", "-cp", ":".join(map(str, path)),
+    return Backend(["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", f"-Dcatalina.home={home}",
+                    f"-Dcatalina.base={folder}", f"-Djava.io.tmpdir={folder}/temp", "-cp", ":".join(map(str, path)),
                     "org.apache.catalina.startup.Bootstrap", "start"], _listens(port))
 
 

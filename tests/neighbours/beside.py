@@ -157,10 +157,7 @@ class Trio:
         server.modules = ["filter", "info", "proxy", "proxy_http"]
         folders = ["log", "cache", "cache/mod_cache_disk", "cache/mod_auth_cas",
                    "cache/mod_auth_mellon", "private"]
-        for name in folders:
-            (server.root / name).mkdir()
-            if env.IS_ROOT:
-                shutil.chown(server.root / name, env.child_user().pw_name)
+        server.folder(*folders)
         for name, data in near.private.items():
             (server.root / "private" / name).write_text(data.replace("{root}", str(server.root)))
             (server.root / "private" / name).chmod(0o755)
@@ -260,7 +257,7 @@ class Trio:
             return
         # mod_cgid's daemon makes its socket as root, and gives it to the children's user later.
         with contextlib.suppress(TimeoutError, OSError):
-            server.wait_for(lambda: server.get("/script.cgi").status == 200, 10, "mod_cgid's daemon")
+            server.wait_for(lambda: server.get("/script.cgi").status == 200, 10, "mod_cgid")
 
     def _hooks(self, kind):
         """{hook: [module, ...]} without those that are compared."""
@@ -300,6 +297,21 @@ class Trio:
     def _said(self, kind):
         mine, stock = self._lines(kind), self._lines(STOCK)
         return [f"log: {line[:200]}" for line in mine if line not in stock]
+
+
+def compared(near, origin, record_property):
+    """What differs in the three servers' lives, as text; it is kept for the report."""
+    trio = Trio(near, origin)
+    try:
+        trio.start()
+        found = trio.compare()
+    finally:
+        trio.remove()
+    for kind, texts in found.items():
+        record_property(kind.name, texts)
+        record_property(f"{kind.name} late", trio.late.get(kind, 0.0))
+    record_property("known", sorted(trio.known))
+    return "\n".join(f"{kind.name}: {text}" for kind, texts in found.items() for text in texts)
 
 
 def _last(text):

@@ -4,11 +4,9 @@ A test says in its properties which module it is about, and for each kind what d
 """
 
 import os
-import platform
-import subprocess
-import textwrap
-import time
 from pathlib import Path
+
+from kit import versions
 
 import backends
 
@@ -92,20 +90,6 @@ def _line(name, row):
     return f"| {name}{known} | {' | '.join(_cell(row[kind]) for kind in KINDS)} | {late:.1f} |"
 
 
-def _versions():
-    for package in PACKAGES:
-        said = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package],
-                              capture_output=True, text=True).stdout
-        if said:
-            yield f"{package} {said.rpartition('-')[0] or said}"
-
-
-def _machine():
-    said = (f"{time.strftime('%F')}, {platform.freedesktop_os_release()['PRETTY_NAME']}; "
-            f"{', '.join(_versions())}.")
-    return "\n".join(textwrap.wrap(said, 98, break_on_hyphens=False))
-
-
 def _seen(cells, kind):
     coding, text = cells[kind]
     differs = kind != "stock" and text != cells["stock"][1]
@@ -119,14 +103,14 @@ def _write_backends():
              f"{' | '.join(_seen(cells, kind) for kind in ('stock', *KINDS))} |"
              for place, rows in sorted(_places.items()) for name, cells in rows]
     (FOLDER / "backends.md").write_text(
-        _BACKENDS.format(machine=_machine(), rows="\n".join(lines)))
+        _BACKENDS.format(machine=versions.machine(PACKAGES), rows="\n".join(lines)))
 
 
 def _write():
     compared = [row for row in _rows.values() if "elastic" in row]
     left = os.environ.get("ELASTIC_NEIGHBOURS_LEFT", "").split()
     text = _TEXT.format(
-        machine=_machine(),
+        machine=versions.machine(PACKAGES),
         count=len(compared), same=sum(not row["elastic"] and not row["drop-in"]
                                       for row in compared),
         rows="\n".join(_line(name, row) for name, row in sorted(_rows.items())),

@@ -18,10 +18,8 @@ def test_module(near, origin, monkeypatch, record_property):
         record_property("out", near.out)
         return
     monkeypatch.setattr(env, "MPM", near.mpm)
-    trio = beside.Trio(near, origin)
     try:
-        trio.start()
-        found = trio.compare()
+        said = beside.compared(near, origin, record_property)
     except StartFailed as error:
         # Some packages have a module that no httpd of their release can load.
         broken = re.search(r"undefined symbol: \w+", str(error))
@@ -29,12 +27,4 @@ def test_module(near, origin, monkeypatch, record_property):
             raise
         record_property("out", f"httpd cannot load it: {broken[0]}")
         return
-    finally:
-        trio.remove()
-    for kind, texts in found.items():
-        record_property(kind.name, texts)
-        record_property(f"{kind.name} late", trio.late.get(kind, 0.0))
-    record_property("known", sorted(trio.known))
-    said = "\n".join(
-        f"{kind.name}: {text}" for kind, texts in found.items() for text in texts)
     assert not said, said

@@ -12,7 +12,6 @@ _PAGES = [ask for ask in asked.ASKS if ask.name in ("static, large", "script", "
 
 
 def together(rows):
-    """One row of them all."""
     def joined(name):
         return {key: value for row in rows for key, value in getattr(row, name).items()}
 
@@ -54,14 +53,5 @@ def test_together(origin, record_property):
     names = sorted(row.name for row in rows if row not in going)
     record_property("module", f"all together, {len(going)} (without {', '.join(names)})")
     assert len(going) > 60
-    trio = beside.Trio(together(going), origin)
-    try:
-        trio.start()
-        found = trio.compare()
-    finally:
-        trio.remove()
-    for kind, texts in found.items():
-        record_property(kind.name, texts)
-        record_property(f"{kind.name} late", trio.late.get(kind, 0.0))
-    said = "\n".join(f"{kind.name}: {text}" for kind, texts in found.items() for text in texts)
+    said = beside.compared(together(going), origin, record_property)
     assert not said, said

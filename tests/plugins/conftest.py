@@ -29,8 +29,6 @@ READERS_CACHE = 0.15
 
 
 class Followed(PositionFile):
-    """The file that the servers of a module read."""
-
     def publish(self, position, **fields):
         """Returns when they have seen it."""
         self.write(position, **fields)

@@ -52,7 +52,6 @@ def server(request, followed):
 
 @pytest.fixture(scope="module", params=["gunicorn", "uvicorn"])
 def all_codings(request, followed):
-    """A server of several codings."""
     started = PythonServer(request.param, followed.path, ALL_LEVELS)
     yield started
     started.stop()

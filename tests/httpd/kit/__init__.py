@@ -1,6 +1,6 @@
 """The kit for tests of mod_elastic against a real httpd.
 
-    server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})  # a fixture of conftest.py
+    server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})  # a fixture of kit.fixtures
     answer = server.get("/a.txt", ae="gzip")
     assert answer.coding == "gzip" and answer.body == bodies.text(5000)
     assert server.notes(answer)["elastic-level"] == "6"
@@ -8,7 +8,8 @@
 kit.env      the settings of the environment: paths, MPM, protocols
 kit.server   Server: a private httpd in a directory of its own, and its log's check
 kit.debian   Debian: the same below a copy of Debian's /etc/apache2, with a2enmod and apache2ctl
-kit.client   Response, Connection, Stream: exact bytes in and out, over all protocols
+kit.fixtures the fixtures, a plugin of pytest
+kit.client   Response, Connection, Stream, Client: exact bytes in and out; kit.http2 for HTTP/2
 kit.config   at(): the site once more with other directives in force
 kit.check    frequent assertions on responses: encoded(), plain()
 kit.cache    mod_cache in the same httpd, and its note in responses

@@ -39,14 +39,12 @@ def text(size):
 
 
 def html(size):
-    """The same as an HTML page."""
     head, tail = b"<!DOCTYPE html><title>t</title><p>", b"</p>\n"
     return head + text(size - len(head) - len(tail)) + tail
 
 
 @functools.lru_cache(maxsize=16)
 def noise(size):
-    """Incompressible bytes."""
     return random.Random(size).randbytes(size)
 
 

@@ -17,9 +17,7 @@ MISSED = "AH00708"
 
 
 def make_directory(server):
-    directory = server.root / "cache"
-    directory.mkdir()
-    directory.chmod(0o777)
+    server.folder("cache")
 
 
 def state(answer):

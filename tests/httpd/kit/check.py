@@ -64,7 +64,6 @@ def not_modified(answer, tag=None):
 
 
 def same_length(answers):
-    """True if no two of the answers have different lengths."""
     return len({answer.headers.get("Content-Length") for answer in answers} - {None}) < 2
 
 
@@ -80,6 +79,5 @@ def head_of(get, head, *names):
 
 
 def same_header(one, other, *names):
-    """The two responses agree in these fields."""
     for name in names:
         assert one.headers.get(name) == other.headers.get(name), (name, one, other)

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import time
 
-CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+CHROMIUM = next(filter(None, map(shutil.which, (
+    "chromium-headless-shell", "chromium", "chromium-browser"))), None)
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 # The descriptors of --remote-debugging-pipe.
 READS, WRITES = 3, 4
@@ -46,7 +47,6 @@ class Chromium:
         os.close(self.come)
 
     def read(self, until):
-        """Returns the next message."""
         while b"\0" not in self.left:
             ready, _, _ = select.select([self.come], [], [], max(until - time.monotonic(), 0))
             piece = os.read(self.come, 1 << 16) if ready else b""
@@ -56,7 +56,6 @@ class Chromium:
         return json.loads(message)
 
     def call(self, method, session=None, **parameters):
-        """Returns the result of a command."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if session:
@@ -87,7 +86,6 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def open(self, url):
-        """Opens a page, and waits until it and its parts are loaded."""
         del self.browser.events[:]
         self.call("Page.navigate", url=url)
         until = time.monotonic() + LIMIT

@@ -1,33 +1,40 @@
 """A client that shows exact bytes: nothing is decoded, retried or repaired behind the test's back.
 
-http/1.1, http/1.0 and tls (HTTP/1.1 in TLS) use sockets of our own. h2c and h2 (HTTP/2 in TLS) use
-curl, whose output is read as it arrives.
+    with Connection(address) as connection:             # HTTP/1; over HTTP/2: kit.http2.Connection
+        answer = connection.request("/a.txt", ae="gzip")
+    answers = Client(address).exchange([Request("GET", "/a.txt"), Request("GET", "/b.txt")])
+
+Only Client asks again, as browsers do, and counts it.
 """
 
+import collections
+import contextlib
 import itertools
 import os
-import select
+import re
 import socket
 import ssl
 import struct
-import subprocess
-import tempfile
 import time
+import urllib.parse
+from typing import NamedTuple
 
 from . import decode
 
 _ids = itertools.count(1)
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] \d{3}( .*)?")
+_FIELD_LINE = re.compile(r"[!#$%&'*+.^`|~\w-]+:.*")
 
 
-class Incomplete(Exception):
-    """The connection ended visibly before the message was complete."""
+class Incomplete(ValueError):
+    """The connection ended visibly before the message was complete, or broke HTTP's rules."""
 
 
 class Headers:
     """Fields in their order; names in any case."""
 
-    def __init__(self, fields):
-        self.fields = fields
+    def __init__(self, fields=()):
+        self.fields = list(fields.items() if isinstance(fields, dict) else fields)
 
     def get(self, name, default=None):
         """The value; several fields with this name are joined by `, `."""
@@ -47,33 +54,38 @@ class Headers:
         return "\n".join(f"{name}: {value}" for name, value in self.fields)
 
 
-def _parse_head(text):
-    lines = text.decode("latin-1").split("\r\n")
-    version, _, rest = lines[0].partition(" ")
-    status, _, reason = rest.partition(" ")
-    return version, int(status), reason, _parse_fields(lines[1:])
-
-
 def _parse_fields(lines):
     fields = []
-    for line in lines:
-        if line:
-            name, _, value = line.partition(":")
-            fields.append((name.strip(), value.strip()))
+    for line in map(lambda line: line.decode("latin-1"), lines):
+        if not _FIELD_LINE.fullmatch(line):
+            raise Incomplete(f"no field: {line!r}")
+        name, _, value = line.partition(":")
+        fields.append((name, value.strip()))
     return Headers(fields)
 
 
 class Response:
-    """status, headers, raw (the body as sent), complete, trailers, pieces [(seconds since the
-    request, bytes)], interim [the preceding 1xx]; no trailers and interim for HTTP/2."""
+    """status (0: nothing came), headers, raw (the body as sent), complete (else `why` not),
+    trailers, pieces [(seconds since the request, bytes)], interim [the preceding 1xx]."""
 
-    def __init__(self, head, id):
-        self.head = head  # the header as sent, with the blank line (not for HTTP/2)
-        self.version, self.status, self.reason, self.headers = _parse_head(head)
-        self.id = id
+    def __init__(self, head=b"", id=None):
+        self.head, self.id = head, id  # the header as sent, with the blank line: only in HTTP/1
+        self.status, self.headers = 0, Headers()
+        if head:
+            line, *fields = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+            if not _STATUS_LINE.fullmatch(line):
+                raise Incomplete(f"no status line: {line!r}")
+            self.status, self.headers = int(line.split()[1]), _parse_fields(fields)
         self.pieces = []
-        self.complete = False
-        self.interim, self.trailers = [], Headers([])
+        self.complete, self.why = False, ""
+        self.interim, self.trailers = [], Headers()
+
+    @classmethod
+    def of(cls, status, headers, raw=b"", complete=True):
+        made = cls()
+        made.status, made.headers, made.complete = status, Headers(headers), complete
+        made.pieces = [(0.0, raw)]
+        return made
 
     @property
     def raw(self):
@@ -91,49 +103,77 @@ class Response:
             raise Incomplete(f"the message ended after {len(self.raw)} bytes of body")
         return decode.decode(self.coding, self.raw)
 
+    def tokens(self, name):
+        """The members of a list field, in small letters."""
+        members = (member.strip().lower() for member in self.headers.get(name, "").split(","))
+        return [member for member in members if member]
+
     def has_token(self, name, token):
         """True if the list field `name` has `token`, in any case."""
-        members = (self.headers.get(name) or "").split(",")
-        return token.lower() in (m.strip().lower() for m in members)
+        return token.lower() in self.tokens(name)
 
     @property
     def varies(self):
         return self.has_token("Vary", "Accept-Encoding")
+
+    @property
+    def goes_on(self):
+        """True if another response may follow on the connection."""
+        is_framed = {"content-length", "transfer-encoding"} & {
+            name.lower() for name, _ in self.headers.fields} or self.status in (204, 304)
+        return self.complete and is_framed and not self.has_token("Connection", "close")
 
     def __repr__(self):
         end = "" if self.complete else ", cut"
         return f"<{self.status}, {len(self.raw)} bytes{end}\n{self.headers}>"
 
 
-def request_fields(host, ae, headers, id):
-    """Request fields as [(name, value)]; `headers` is a dict or such a list and overrides Host."""
-    given = list(headers.items()) if isinstance(headers, dict) else list(headers or [])
-    names = {name.lower() for name, _ in given}
-    fields = [] if "host" in names else [("Host", host)]
-    if ae is not None:
-        fields.append(("Accept-Encoding", ae))
-    if id:
-        fields.append(("X-Request", id))
-    return fields + given
+class Request(NamedTuple):
+    method: str
+    path: str
+    headers: tuple = ()  # of (name, value)
+    body: bytes = b""
+    version: str = "HTTP/1.1"
+
+    def encoded(self):
+        """As HTTP/1 has it."""
+        names = {name.lower() for name, _ in self.headers}
+        lines = [f"{self.method} {self.path} {self.version}"]
+        lines += [] if "host" in names else ["Host: localhost"]
+        lines += [f"{name}: {value}" for name, value in self.headers]
+        lines += [f"Content-Length: {len(self.body)}"] * bool(self.body)
+        return "\r\n".join([*lines, "", ""]).encode("latin-1") + self.body
 
 
-class Connection:
-    """One TCP (or TLS) connection."""
+def connect(address, protocol=None, timeout=30, certificate=None, name="localhost"):
+    """A socket; in TLS where a protocol is named. `certificate` is a file with a client's
+    certificate and its key."""
+    sock = socket.create_connection(address[:2], timeout=timeout)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if not protocol:
+        return sock
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols([protocol])
+    if certificate:
+        context.load_cert_chain(certificate)
+    return context.wrap_socket(sock, server_hostname=name)
 
-    def __init__(self, address, tls=False, timeout=30, version="HTTP/1.1", certificate=None,
-                 name="localhost"):
-        self.host = address[0]
-        self.version = version
-        self.sock = socket.create_connection(address[:2], timeout=timeout)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-            context.set_alpn_protocols(["http/1.1"])
-            if certificate:
-                context.load_cert_chain(certificate)
-            self.sock = context.wrap_socket(self.sock, server_hostname=name)
+
+def abort(sock):
+    """Ends the connection with RST, like a client that crashed."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
+class Connected:
+    """What connections of both versions have: they send_request(), read_head() and give
+    body_pieces()."""
+
+    def __init__(self, address, protocol=None, **kw):
+        self.host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        self.sock = connect(address, protocol, **kw)
         self._buffer = b""
         self._sent = time.monotonic()
 
@@ -147,9 +187,46 @@ class Connection:
         self.sock.close()
 
     def abort(self):
-        """Ends the connection with RST, like a client that crashed."""
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.sock.close()
+        abort(self.sock)
+
+    def ask_for(self, path, method, ae, headers, body, id=None, version="HTTP/1.1"):
+        """(its id, a Request); `headers` is a dict or a list of pairs and may have a Host."""
+        id = id or f"{os.getpid()}-{next(_ids)}"
+        given = Headers(headers or ())
+        fields = [] if "host" in given else [("Host", self.host)]
+        fields += [("Accept-Encoding", ae)] if ae is not None else []
+        return id, Request(method, path, (*fields, ("X-Request", id), *given.fields), body,
+                           version)
+
+    def read_response(self, sent=None, method="GET"):
+        """Returns the next response, whole; `complete` is False if the connection ended too
+        early. `sent` is what send_request() returned."""
+        return self.read_body(self.read_head(sent), method)
+
+    def read_body(self, response, method="GET"):
+        try:
+            for _ in self.body_pieces(response, method):
+                pass
+        except (Incomplete, ConnectionError, ssl.SSLError) as error:
+            response.why = str(error) or type(error).__name__
+        return response
+
+    def request(self, path, method="GET", ae=None, headers=None, body=b""):
+        return self.read_response(self.send_request(path, method, ae, headers, body), method)
+
+    def stream(self, path, ae=None, headers=None):
+        response = self.read_head(self.send_request(path, "GET", ae, headers))
+        return Stream(response, self.body_pieces(response), self)
+
+
+class Connection(Connected):
+    """One TCP (or TLS) connection by HTTP/1."""
+
+    def __init__(self, address, tls=False, timeout=30, version="HTTP/1.1", certificate=None,
+                 name="localhost"):
+        super().__init__(address, "http/1.1" if tls else None, timeout=timeout,
+                         certificate=certificate, name=name)
+        self.version = version
 
     def send(self, data):
         self._sent = time.monotonic()
@@ -157,13 +234,8 @@ class Connection:
 
     def send_request(self, path, method="GET", ae=None, headers=None, body=b"", id=None):
         """Sends a request without reading. Returns its id, the argument of `read_head`."""
-        id = id or f"{os.getpid()}-{next(_ids)}"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        fields = request_fields(host, ae, headers, id)
-        if body:
-            fields.append(("Content-Length", len(body)))
-        lines = [f"{method} {path} {self.version}"] + [f"{n}: {v}" for n, v in fields]
-        self.send("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body)
+        id, request = self.ask_for(path, method, ae, headers, body, id, self.version)
+        self.send(request.encoded())
         return id
 
     def receive(self, size=65536):
@@ -172,6 +244,10 @@ class Connection:
             data, self._buffer = self._buffer[:size], self._buffer[size:]
             return data
         return self.sock.recv(size)
+
+    def has_more(self):
+        """Bytes behind what was read, which nobody asked for."""
+        return bool(self._buffer)
 
     def _line(self):
         while b"\r\n" not in self._buffer:
@@ -182,38 +258,36 @@ class Connection:
         line, self._buffer = self._buffer.split(b"\r\n", 1)
         return line
 
+    def _lines(self):
+        """Returns the lines before the next empty one."""
+        return list(iter(self._line, b""))
+
+    def _read_one_head(self, id):
+        return Response(b"\r\n".join([*self._lines(), b"", b""]), id)
+
     def read_head(self, id=None):
         """Returns the header of the next final response."""
         interim = []
-        while True:
-            response = Response(b"\r\n".join(self._lines()) + b"\r\n\r\n", id)
-            if response.status >= 200:
-                response.interim = interim
-                return response
+        while (response := self._read_one_head(id)).status < 200:
             interim.append(response)
-
-    def _lines(self):
-        """Returns the lines before the next empty one."""
-        lines = []
-        while (line := self._line()):
-            lines.append(line)
-        return lines
+        response.interim = interim
+        return response
 
     def body_pieces(self, response, method="GET"):
         """Yields the body's bytes as they arrive, without chunk framing; marks the response
         complete."""
-        headers = response.headers
-        if method == "HEAD" or response.status in (204, 304):
-            response.complete = True
-            return
-        if "Transfer-Encoding" in headers:
-            yield from self._chunks(response)
-        elif "Content-Length" in headers:
-            yield from self._exactly(int(headers["Content-Length"]))
-        else:
-            while (data := self.receive()):
+        if method != "HEAD" and response.status not in (204, 304):
+            for data in self._body(response):
+                response.pieces.append((time.monotonic() - self._sent, data))
                 yield data
         response.complete = True
+
+    def _body(self, response):
+        if "Transfer-Encoding" in response.headers:
+            return self._chunks(response)
+        if "Content-Length" in response.headers:
+            return self._exactly(int(response.headers["Content-Length"]))
+        return iter(self.receive, b"")
 
     def _exactly(self, size):
         while size:
@@ -225,51 +299,34 @@ class Connection:
 
     def _chunks(self, response):
         while True:
-            size = int(self._line().partition(b";")[0], 16)
-            if size == 0:
-                response.trailers = _parse_fields(
-                    [line.decode("latin-1") for line in self._lines()])
+            size = self._line().partition(b";")[0].strip()
+            if not re.fullmatch(rb"[0-9A-Fa-f]+", size):
+                raise Incomplete(f"no size of a chunk: {size!r}")
+            if int(size, 16) == 0:
+                response.trailers = _parse_fields(self._lines())
                 return
-            yield from self._exactly(size)
+            yield from self._exactly(int(size, 16))
             if self._line():
                 raise Incomplete("a chunk does not end where its size says")
-
-    def read_response(self, id=None, method="GET"):
-        """Returns the next response, whole; `complete` is False if the connection ended too
-        early."""
-        response = self.read_head(id)
-        try:
-            for data in self.body_pieces(response, method):
-                response.pieces.append((time.monotonic() - self._sent, data))
-        except (Incomplete, ConnectionError, ssl.SSLError):
-            pass
-        return response
-
-    def request(self, path, method="GET", ae=None, headers=None, body=b""):
-        return self.read_response(self.send_request(path, method, ae, headers, body), method)
 
 
 class Stream:
     """A response read while it arrives: `wait_for` returns when the decoded text has a given
     part."""
 
-    def __init__(self, response, pieces, close, set_timeout):
-        self.response = response
-        self.status = response.status
-        self.headers = response.headers
-        self.coding = response.coding
+    def __init__(self, response, pieces, connection):
+        self.response, self.status = response, response.status
+        self.headers, self.coding = response.headers, response.coding
         self.text = b""  # decoded so far
         self.received = 0  # encoded bytes so far
-        self._pieces = pieces
+        self._pieces, self._connection = pieces, connection
         self._decoder = decode.decoder(response.coding)
-        self._close = close
-        self._set_timeout = set_timeout
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._close()
+        self._connection.close()
 
     def read_piece(self):
         """Decodes the next piece; False at the end."""
@@ -288,7 +345,7 @@ class Stream:
             left = start + timeout - time.monotonic()
             if left <= 0:
                 raise TimeoutError(f"{needle!r} is not decodable after {timeout} s")
-            self._set_timeout(left)
+            self._connection.sock.settimeout(left)
             if not self.read_piece():
                 raise Incomplete(f"the stream ended without {needle!r}")
         return time.monotonic() - start
@@ -296,7 +353,7 @@ class Stream:
     def read_all(self, timeout=30.0):
         """Reads the rest, and asserts that the encoded body is whole. Returns the whole decoded
         text."""
-        self._set_timeout(timeout)
+        self._connection.sock.settimeout(timeout)
         while self.read_piece():
             pass
         if not self._decoder.finished():
@@ -304,121 +361,69 @@ class Stream:
         return self.text
 
 
-class Curl:
-    """A request over HTTP/2: h2c for an http URL, h2 for an https one; its output is read as it
-    arrives."""
+ATTEMPTS = 3
+# How a client names connections that end before an answer begins.
+NEW, KEPT = "new connections without an answer", "kept connections without one"
 
-    def __init__(self, url, method, fields, body, timeout):
-        self._dir = tempfile.TemporaryDirectory(prefix="elastic-curl-")
-        self._head = os.path.join(self._dir.name, "head")
-        version = ["--http2", "-k"] if url.startswith("https:") else ["--http2-prior-knowledge"]
-        command = ["curl", "-sS", "-N", *version, "--path-as-is", "--raw",
-                   "--max-time", str(timeout), "-D", self._head, "-o", "-", "-A", "",
-                   "-H", "Accept:"]
-        command += ["--head"] if method == "HEAD" else ["-X", method]
-        for name, value in fields:
-            # curl drops an empty field unless a semicolon follows its name.
-            command += ["-H", f"{name}: {value}" if str(value) else f"{name};"]
-        if body:
-            command += ["--data-binary", "@-"]
-        self.start = time.monotonic()
-        self._process = subprocess.Popen(
-            command + [url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            self._process.stdin.write(body)
-            self._process.stdin.close()
-        except BrokenPipeError:
-            pass
-        self._method = method
-        self._deadline = None
 
-    def read_head(self, id):
-        # curl creates the file first, and fills it when the header comes.
-        while not self._head_is_whole():
-            if self._process.poll() is not None and not self._head_is_whole():
-                said = self._process.stderr.read().decode()
-                self.close()
-                raise Incomplete(f"curl: {said}")
-            time.sleep(0.002)
-        with open(self._head, "rb") as file:
-            heads = [h for h in file.read().split(b"\r\n\r\n") if h]
-        response = Response(heads[-1] + b"\r\n\r\n", id)
-        # curl falls back to HTTP/1.1 silently.
-        assert response.version == "HTTP/2", response
-        return response
+class Client:
+    """Many requests to one server, on a connection that is kept. One whose connection ended before
+    the first byte of its answer is sent again on a new one, as browsers do: a server may end a
+    connection between two requests. An answer that breaks off has its `why`, and nothing is
+    raised."""
 
-    def _head_is_whole(self):
-        try:
-            with open(self._head, "rb") as file:
-                return file.read().endswith(b"\r\n\r\n")
-        except FileNotFoundError:
-            return False
+    def __init__(self, address, tls=False, timeout=60):
+        self._address, self._tls, self._timeout = address, tls, timeout
+        self._connection = None
+        self.unanswered = collections.Counter()
 
-    def set_timeout(self, seconds):
-        self._deadline = time.monotonic() + seconds
-
-    def body_pieces(self, response):
-        out = self._process.stdout
-        while True:
-            if self._deadline:
-                left = max(0, self._deadline - time.monotonic())
-                if not select.select([out], [], [], left)[0]:
-                    raise TimeoutError("nothing arrived in time")
-            data = os.read(out.fileno(), 65536)
-            if not data:
-                break
-            if self._method != "HEAD":  # with --head, it prints the header there
-                yield data
-        code = self._process.wait()
-        if code:
-            raise Incomplete(f"curl ended with {code}: {self._process.stderr.read().decode()}")
-        response.complete = True
+    def _make(self):
+        return Connection(self._address, self._tls, self._timeout)
 
     def close(self):
-        self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
-        self._process.stderr.close()
-        self._dir.cleanup()
+        if self._connection:
+            self._connection.close()
+        self._connection = None
 
-
-def _curl(url, method, host, ae, headers, body, timeout):
-    """Returns a Curl and the response's header."""
-    id = f"{os.getpid()}-{next(_ids)}"
-    curl = Curl(url, method, request_fields(host, ae, headers, id), body, timeout)
-    return curl, curl.read_head(id)
-
-
-def _ask_http2(url, method, host, ae, headers, body, timeout):
-    """The same. On a busy machine mod_http2 ends one in some fifty streams of HEAD for a script
-    with PROTOCOL_ERROR before it has sent anything, without this module as well: it is asked
-    again, twice at most."""
-    for last in (False, False, True):
+    def _some(self, requests):
+        """The answers to the first of the requests, as many as the connection takes: here to one.
+        The connection stays open where it goes on, and nothing came behind the answer."""
+        [request, *_], answer, more = requests, Response(), False
         try:
-            return _curl(url, method, host, ae, headers, body, timeout)
-        except Incomplete as error:
-            if last or method != "HEAD" or "PROTOCOL_ERROR" not in str(error):
-                raise
+            self._connection = connection = self._connection or self._make()
+            with contextlib.suppress(OSError):  # what came before the server closed may be here
+                connection.send(request.encoded())
+            answer = connection.read_head()
+            connection.read_body(answer, request.method)
+            more = connection.has_more()
+        except (Incomplete, OSError) as error:
+            answer.why = str(error) or type(error).__name__
+        if more:
+            answer.complete, answer.why = False, "bytes behind its end"
+        if not answer.goes_on or request.version != "HTTP/1.1":
+            self.close()
+        return [answer]
+
+    def exchange(self, requests):
+        """The answers, in order."""
+        answers, tries = [Response() for _ in requests], collections.Counter()
+        left = list(range(len(requests)))
+        while left:
+            kind = KEPT if self._connection else NEW
+            for i, answer in zip(left, self._some([requests[i] for i in left])):
+                answers[i] = answer
+                tries[i] += 1
+            self.unanswered[kind] += any(tries[i] and not answers[i].status for i in left)
+            left = [i for i in left if not answers[i].status and tries[i] < ATTEMPTS]
+        return answers
 
 
 def fetch_http2(url, method, host, ae, headers, body, timeout):
-    curl, response = _ask_http2(url, method, host, ae, headers, body, timeout)
-    try:
-        for data in curl.body_pieces(response):
-            response.pieces.append((time.monotonic() - curl.start, data))
-    except Incomplete:
-        pass
-    finally:
-        curl.close()
-    return response
+    """One request to a URL of http or https."""
+    from . import http2
 
-
-def stream_http2(url, host, ae, headers, timeout):
-    curl, response = _curl(url, "GET", host, ae, headers, b"", timeout)
-    return Stream(response, curl.body_pieces(response), curl.close, curl.set_timeout)
-
-
-def stream(connection, path, ae, headers):
-    response = connection.read_head(connection.send_request(path, "GET", ae, headers))
-    return Stream(response, connection.body_pieces(response), connection.close,
-                  connection.sock.settimeout)
+    place = urllib.parse.urlsplit(url)
+    fields = [("Host", host), *Headers(headers or ()).fields]
+    with http2.Connection((place.hostname, place.port), place.scheme == "https",
+                          timeout) as connection:
+        return connection.request(place.path, method, ae, fields, body)

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from . import client, env, sanitizer
+from . import env, sanitizer
 from .log import ErrorLog
 from .process import free_port, runs, until
 from .server import _HARMLESS, _MIME, _READY, Server, leaves_late
@@ -24,15 +24,18 @@ _CONFS = ("charset", "localized-error-pages", "other-vhosts-access-log", "securi
           "serve-cgi-bin")
 
 
-class Debian:
+class Debian(Server):
     """A freshly installed apache2 with the files of `make install`."""
+
+    conf = None
 
     def __init__(self):
         self.root = Path(tempfile.mkdtemp(prefix="elastic-debian-"))
         self.conf = self.root / "etc" / "apache2"
         self.available, self.enabled = self.conf / "mods-available", self.conf / "mods-enabled"
         self.docs = self.root / "html"
-        self.port = free_port()
+        self.port, self.tls_port, self.process = free_port(), None, None
+        self.stderr = ErrorLog(self.root / "stderr.log")
         late = ["AH00045"] * leaves_late()
         self.log = ErrorLog(self.root / "log" / "error.log", (*_HARMLESS, *late))
         for name in ("html", "lib", "lock", "log", "run"):
@@ -81,12 +84,6 @@ class Debian:
                     "LOCK_DIR": f"{self.root}/lock", "LOG_DIR": f"{self.root}/log"}.items():
                 file.write(f"export APACHE_{name}='{value}'\n")
 
-    def write(self, path, data):
-        """Writes a file of the site."""
-        (self.docs / path).write_bytes(data)
-        (self.docs / path).chmod(0o644)
-        os.utime(self.docs / path, (1e9, 1e9))
-
     def package_files(self):
         """{path: bytes} of the files in mods-available that are not ours."""
         return {file.name: file.read_bytes() for file in self.available.iterdir()
@@ -132,15 +129,3 @@ class Debian:
         if pid:
             Server.terminate(pid)
             until(lambda: not runs(pid), 20, "httpd's end")
-
-    def complaints(self):
-        """Log lines that no test announced, and sanitizers' reports."""
-        return self.log.unexpected() + sanitizer.reports(self.root)
-
-    def remove(self):
-        if not env.KEEP:
-            shutil.rmtree(self.root, ignore_errors=True)
-
-    def get(self, path, ae=None, headers=None):
-        with client.Connection(("127.0.0.1", self.port)) as connection:
-            return connection.request(path, "GET", ae, headers)

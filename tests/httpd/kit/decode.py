@@ -6,7 +6,10 @@ import brotli
 import zstandard
 
 
-class DecodeError(Exception):
+DCZ = bytes.fromhex("5e2a4d1820000000")  # before the dictionary's hash
+
+
+class DecodeError(ValueError):
     pass
 
 
@@ -82,11 +85,26 @@ def decoder(coding):
     return _DECODERS[coding]()
 
 
-def decode(coding, data):
-    """Decodes the whole body; raises if it is truncated, damaged or followed by anything."""
+def decode(coding, data, dictionary=b""):
+    """Decodes the whole body; raises if it is truncated, damaged or followed by anything.
+    `dictionary` is for dcz."""
+    if coding == "dcz":
+        return decode_difference(data, dictionary)
     d = decoder(coding)
     # br's decoder ignores bytes that follow in the same call, so the last one goes separately.
     out = d.feed(data[:-1]) + d.feed(data[-1:])
     if not d.finished():
         raise DecodeError(f"{coding}: the body of {len(data)} bytes is cut short")
     return out
+
+
+def decode_difference(data, dictionary):
+    known = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    frame = zstandard.ZstdDecompressor(dict_data=known).decompressobj()
+    try:
+        body = frame.decompress(data[len(DCZ) + 32:])  # after the dictionary's hash
+    except zstandard.ZstdError as error:
+        raise DecodeError(f"dcz: {error}") from error
+    if not frame.eof or frame.unused_data or not data.startswith(DCZ):
+        raise DecodeError("dcz: cut short, followed by something, or without its head")
+    return body

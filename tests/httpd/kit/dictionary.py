@@ -6,14 +6,12 @@ import hashlib
 import os
 import subprocess
 
-import zstandard
-
 from . import bodies, decode, env
 from .process import need
 
 # For each coding the bytes before the dictionary's hash, and its decoder, to which the files of the
 # dictionary and the frame are added.
-CODINGS = {"dcz": (bytes.fromhex("5e2a4d1820000000"), ["zstd", "-dcq", "--patch-from={}"]),
+CODINGS = {"dcz": (decode.DCZ, ["zstd", "-dcq", "--patch-from={}"]),
            "dcb": (bytes.fromhex("ff444342"), ["brotli", "-dc", "--dictionary={}"])}
 
 
@@ -39,7 +37,6 @@ def store_of(server):
 
 
 def make_store(server):
-    """Makes the folder of dictionaries for httpd's user."""
     store = store_of(server)
     store.mkdir(mode=0o700)
     if env.IS_ROOT:
@@ -54,7 +51,6 @@ def field(body):
 
 
 def name_of(body):
-    """The file name of a dictionary."""
     return hashlib.sha256(body).hexdigest()
 
 
@@ -84,14 +80,9 @@ def decoded(answer, dictionary, folder, coding="dcz"):
 
 def body_of(answer, dictionary):
     """Returns the body of a response in any coding, or in dcz with that dictionary."""
-    if answer.coding != "dcz":
-        return decode.decode(answer.coding or None, answer.raw)
-    known = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    frame = answer.raw[len(CODINGS["dcz"][0]) + 32:]  # after the hash
-    return zstandard.ZstdDecompressor(dict_data=known).decompressobj().decompress(frame)
+    return decode.decode(answer.coding or None, answer.raw, dictionary)
 
 
 def learn(server, path="/d/dict.html", protocol="http/1.1", **headers):
-    """Makes the server give out the dictionary."""
     answer = server.get(path, protocol=protocol, headers=headers)
     assert "Use-As-Dictionary" in answer.headers, answer

@@ -26,12 +26,10 @@ def page(number, template, head=""):
 
 
 def pages(template="first", head=""):
-    """{path: body} of similar pages."""
     return {f"/{n}.html": page(n, template, head) for n in range(COUNT)}
 
 
 def listing(paths):
-    """A page of links."""
     return ("<html>" + "".join(f'<a href="{path}">{path}</a>' for path in paths)
             + words("index", 50) + "</html>").encode()
 

@@ -23,8 +23,6 @@ SHORT_INTERVAL = "ElasticInterval"
 
 
 class Driven:
-    """A server and its scripted load."""
-
     def __init__(self, server, stat):
         self.server = server
         self.stat = stat
@@ -64,7 +62,6 @@ class Driven:
         return round(self.raw_position(status))
 
     def raw_position(self, status=None):
-        """The position with its fraction."""
         return float((status or self.status())["ElasticPosition"]) * TOP
 
     def walk_to(self, target):

@@ -11,8 +11,6 @@ import functools
 import os
 import subprocess
 
-from . import client
-
 SERVER, CLIENT = "198.18.0.1", "198.18.0.2"  # for benchmarks between networks (RFC 2544)
 SERVER_6, CLIENT_6 = "fd00:198:18::1", "fd00:198:18::2"
 DEVICE = "eth0"  # in both namespaces
@@ -59,23 +57,13 @@ class Network:
 
     @staticmethod
     def shape(rate):
-        """Sets the rate of the server's link ("1mbit")."""
         subprocess.run(["tc", "qdisc", "replace", "dev", DEVICE, "root", "tbf", "rate", rate,
                         "burst", "1600", "latency", "400ms"], check=True)
 
     def get(self, server, path, ae=None, headers=None, protocol="http/1.1", ipv6=False):
         """A request from the other machine; the server needs LISTEN in its configuration."""
-        host = f"[{SERVER_6}]" if ipv6 else SERVER
-        with self.elsewhere():
-            if protocol in ("h2", "h2c"):
-                scheme, port = ("https", server.tls_port) if protocol == "h2" \
-                    else ("http", server.port)
-                return client.fetch_http2(f"{scheme}://{host}:{port}{path}", "GET", None, ae,
-                                          headers, b"", 60)
-            address = (SERVER_6 if ipv6 else SERVER,
-                       server.tls_port if protocol == "tls" else server.port)
-            with client.Connection(address, protocol == "tls") as connection:
-                return connection.request(path, "GET", ae, headers)
+        with self.elsewhere(), connect(server, protocol, ipv6) as connection:
+            return connection.request(path, "GET", ae, headers)
 
 
 # The server's ports at the addresses that the other machine reaches.
@@ -119,7 +107,4 @@ def network():
 
 
 def connect(server, protocol="http/1.1", ipv6=False):
-    """A connection from the other machine."""
-    tls = protocol == "tls"
-    return client.Connection((SERVER_6 if ipv6 else SERVER, server.tls_port if tls else
-                              server.port), tls)
+    return server.connect(protocol, host=SERVER_6 if ipv6 else SERVER)

@@ -61,7 +61,6 @@ def protocols(marked):
 
 
 def child_user():
-    """The user of httpd's children when root starts it."""
     for name in ("www-data", "nobody"):
         try:
             return pwd.getpwnam(name)

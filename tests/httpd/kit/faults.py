@@ -6,6 +6,7 @@ import struct
 import subprocess
 
 from . import env
+from .process import build
 
 _HEADERS = """
         #define _GNU_SOURCE
@@ -24,18 +25,15 @@ _HEADERS = """
         #include <unistd.h>
 """
 
-# The functions that do the work, as (type, name, parameters, arguments).
-_DEFLATE = ("int", "deflate", "void *z, int flush", "z, flush")
-_BR_STREAM = ("int", "BrotliEncoderCompressStream",
-              "void *s, int op, size_t *ai, const void **ni, size_t *ao, void **no, size_t *total",
-              "s, op, ai, ni, ao, no, total")
-_ZSTD_STREAM = ("size_t", "ZSTD_compressStream2", "void *c, void *out, void *in, int op",
-                "c, out, in, op")
-_BR_DECODE = ("void *s, size_t *ai, const void **ni, size_t *ao, void **no, size_t *total",
-              "s, ai, ni, ao, no, total")
-_LIBDEFLATE = ("size_t", "libdeflate_gzip_compress",
-               "void *c, const void *in, size_t in_size, unsigned char *out, size_t room",
-               "c, in, in_size, out, room")
+# The functions that do the work.
+_DEFLATE = "int deflate(void *z, int flush)"
+_BR_STREAM = "int BrotliEncoderCompressStream(void *s, int op, size_t *ai, const void **ni, " \
+    "size_t *ao, void **no, size_t *total)"
+_ZSTD_STREAM = "size_t ZSTD_compressStream2(void *c, void *out, void *in, int op)"
+_BR_DECODE = "int BrotliDecoderDecompressStream(void *s, size_t *ai, const void **ni, " \
+    "size_t *ao, void **no, size_t *total)"
+_LIBDEFLATE = "size_t libdeflate_gzip_compress(void *c, const void *in, size_t in_size, " \
+    "unsigned char *out, size_t room)"
 
 # A counter for all libraries of a process, which Memory controls by the file FAULT_MEMORY.
 _SHARED = """
@@ -64,12 +62,15 @@ _SHARED = """
 
 
 def _instead(function, body):
-    """Defines the function with `body`, in which real() calls the library's."""
-    kind, name, parameters, arguments = function
+    """Defines the function with `body`, in which real() calls the library's and kind is its
+    type."""
+    kind, name, parameters = re.fullmatch(r"(.*?)(\w+)\((.*)\)", function).groups()
+    arguments = ", ".join(re.findall(r"\w+(?=,|$)", parameters))
+    body = body.replace("real()", f"library({arguments})").replace("kind", kind)
     return f"""
-        {kind} {name}({parameters}) {{
+        {function} {{
             {kind} (*library)({parameters}) = ({kind} (*)({parameters}))dlsym(RTLD_NEXT, "{name}");
-            {body.replace("real()", f"library({arguments})")}
+            {body}
         }}"""
 
 
@@ -77,17 +78,20 @@ def _later(function, calls, failure):
     """The function works this many times in each thread, then fails."""
     return _instead(function, f"""
             static _Thread_local int calls;
-            return ++calls > {calls} ? ({function[0]}){failure} : real();""")
+            return ++calls > {calls} ? (kind){failure} : real();""")
+
+
+def _returns(**values):
+    return "".join(f"long {name}() {{ return {value}; }}\n" for name, value in values.items())
 
 
 def _slow(function):
     """The function takes three times the CPU time while the file named by ENGINE_SLOW exists."""
-    kind = function[0]
     now = """({ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
                (double)t.tv_sec + (double)t.tv_nsec / 1e9; })"""
     return _instead(function, f"""
             double began = {now};
-            {kind} result = real();
+            kind result = real();
             double took = {now} - began;
             while (access(getenv("ENGINE_SLOW"), F_OK) == 0 && {now} < began + 3 * took)
                 ;
@@ -106,40 +110,25 @@ _FOLDER = """
 # Replacements of library functions; each keeps its name and type.
 _SOURCES = {
     # no memory for an encoder
-    "gzip-open": """
-        int deflateInit2_(void *z) { (void)z; return -4; }
-        void *libdeflate_alloc_compressor(int level) { (void)level; return 0; }""",
+    "gzip-open": _returns(deflateInit2_=-4, libdeflate_alloc_compressor=0),
+    "br-open": _returns(BrotliEncoderCreateInstance=0),
     # the encoder fails at the first call, before anything was sent
-    "gzip-first": """
-        int deflate(void *z, int flush) { (void)z; (void)flush; return -2; }
-        size_t libdeflate_gzip_compress(void *c) { (void)c; return 0; }""",
-    # the same for the low levels' engine
-    "isal-first": """
-        int isal_deflate(void *z) { (void)z; return -3; }
-        int isal_deflate_stateless(void *z) { (void)z; return -3; }""",
+    "gzip-first": _returns(deflate=-2, libdeflate_gzip_compress=0),
+    "isal-first": _returns(isal_deflate=-3, isal_deflate_stateless=-3),
+    "br-first": _returns(BrotliEncoderCompressStream=0),
+    "zstd-first": _returns(ZSTD_compressStream2=-64),  # libzstd's lack of memory
     # the encoder works three times, then fails
-    "gzip-soon": _later(_DEFLATE, 3, -2),
-    "br-soon": _later(_BR_STREAM, 3, 0),
+    "gzip-soon": _later(_DEFLATE, 3, -2), "br-soon": _later(_BR_STREAM, 3, 0),
     "zstd-soon": _later(_ZSTD_STREAM, 3, -64),
     # the encoder works for a while, then fails
-    "gzip-later": _later(_DEFLATE, 20, -2),
-    "br-open": "void *BrotliEncoderCreateInstance(void *a, void *f, void *o)"
-               " { (void)a; (void)f; (void)o; return 0; }",
-    "br-first": "int BrotliEncoderCompressStream(void *s) { (void)s; return 0; }",
-    "br-later": _later(_BR_STREAM, 200, 0),
-    # no memory for a decoder, at once or for its window
-    "gunzip-open": "int inflateInit2_(void *z) { (void)z; return -4; }",
-    "gunzip-first": "int inflate(void *z, int flush) { (void)z; (void)flush; return -4; }",
-    "unbrotli-open": "void *BrotliDecoderCreateInstance(void *a, void *f, void *o)"
-                     " { (void)a; (void)f; (void)o; return 0; }",
-    "unbrotli-first": """
-        int BrotliDecoderDecompressStream(void *s) { (void)s; return 0; }
-        int BrotliDecoderGetErrorCode(void *s) { (void)s; return -26; }""",
-    "unzstd-open": "void *ZSTD_createDCtx_advanced(void) { return 0; }",
-    "unzstd-first": "size_t ZSTD_decompressStream(void *d) { (void)d; return (size_t)-64; }",
-    # libzstd's errors are −1 to −120; this one is lack of memory
-    "zstd-first": "size_t ZSTD_compressStream2(void *c) { (void)c; return (size_t)-64; }",
+    "gzip-later": _later(_DEFLATE, 20, -2), "br-later": _later(_BR_STREAM, 200, 0),
     "zstd-later": _later(_ZSTD_STREAM, 20, -64),
+    # no memory for a decoder, at once or for its window
+    "gunzip-open": _returns(inflateInit2_=-4), "gunzip-first": _returns(inflate=-4),
+    "unbrotli-open": _returns(BrotliDecoderCreateInstance=0),
+    "unbrotli-first": _returns(BrotliDecoderDecompressStream=0, BrotliDecoderGetErrorCode=-26),
+    "unzstd-open": _returns(ZSTD_createDCtx_advanced=0),
+    "unzstd-first": _returns(ZSTD_decompressStream=-64),
     "zstd-slow": _slow(_ZSTD_STREAM),
     "br-slow": _slow(_BR_STREAM),
     # One allocation of the module or of a compression library fails: the one chosen by
@@ -203,34 +192,25 @@ _SOURCES = {
         }""",
     # One call of a compression library's functions fails; they are counted with the allocations.
     "calls": _SHARED + "struct memory { void *acquire, *release, *opaque; };" + "".join(
-        _instead(function, f"return is_armed() && is_due() ? ({function[0]}){failure} : real();")
-        for function, failure in (
-            (_DEFLATE, -2),
-            (("int", "deflateInit2_", "void *z, int l, int m, int w, int k, int s, const char *v, "
-              "int n", "z, l, m, w, k, s, v, n"), -4),
-            (("int", "deflateReset", "void *z", "z"), -2),
-            (("int", "deflateParams", "void *z, int l, int s", "z, l, s"), -2),
-            (("int", "inflateInit2_", "void *z, int w, const char *v, int n", "z, w, v, n"), -4),
-            (("int", "inflate", "void *z, int flush", "z, flush"), -4),
-            (("int", "isal_deflate", "void *z", "z"), -3),
-            (("int", "isal_deflate_stateless", "void *z", "z"), -3),
-            (("void *", "libdeflate_alloc_compressor", "int level", "level"), 0),
-            (_LIBDEFLATE, 0),
-            (("void *", "BrotliEncoderCreateInstance", "void *a, void *f, void *o", "a, f, o"), 0),
-            (("int", "BrotliEncoderSetParameter", "void *s, int p, unsigned v", "s, p, v"), 0),
-            (_BR_STREAM, 0),
-            (("void *", "BrotliDecoderCreateInstance", "void *a, void *f, void *o", "a, f, o"), 0),
-            (("int", "BrotliDecoderDecompressStream", *_BR_DECODE), 0),
-            (("void *", "ZSTD_createCCtx_advanced", "struct memory m", "m"), 0),
-            (("void *", "ZSTD_createDCtx_advanced", "struct memory m", "m"), 0),
-            (("size_t", "ZSTD_DCtx_setParameter", "void *d, int p, int v", "d, p, v"), -64),
-            (("size_t", "ZSTD_decompressStream", "void *d, void *out, void *in", "d, out, in"),
-             -64),
-            (("size_t", "ZSTD_CCtx_reset", "void *c, int what", "c, what"), -64),
-            (("size_t", "ZSTD_CCtx_setParameter", "void *c, int p, int v", "c, p, v"), -64),
-            (("size_t", "ZSTD_CCtx_setPledgedSrcSize", "void *c, unsigned long long n", "c, n"),
-             -64),
-            (_ZSTD_STREAM, -64))),
+        _instead(function, f"return is_armed() && is_due() ? (kind){failure} : real();")
+        for failure, *functions in (
+            (-2, _DEFLATE, "int deflateReset(void *z)", "int deflateParams(void *z, int l, int s)"),
+            (-3, "int isal_deflate(void *z)", "int isal_deflate_stateless(void *z)"),
+            (-4, "int inflate(void *z, int flush)",
+             "int inflateInit2_(void *z, int w, const char *v, int n)",
+             "int deflateInit2_(void *z, int l, int m, int w, int k, int s, const char *v, int n)"),
+            (0, _LIBDEFLATE, _BR_STREAM, _BR_DECODE, "void *libdeflate_alloc_compressor(int level)",
+             "void *BrotliEncoderCreateInstance(void *a, void *f, void *o)",
+             "int BrotliEncoderSetParameter(void *s, int p, unsigned v)",
+             "void *BrotliDecoderCreateInstance(void *a, void *f, void *o)",
+             "void *ZSTD_createCCtx_advanced(struct memory m)",
+             "void *ZSTD_createDCtx_advanced(struct memory m)"),
+            (-64, _ZSTD_STREAM, "size_t ZSTD_DCtx_setParameter(void *d, int p, int v)",
+             "size_t ZSTD_decompressStream(void *d, void *out, void *in)",
+             "size_t ZSTD_CCtx_reset(void *c, int what)",
+             "size_t ZSTD_CCtx_setParameter(void *c, int p, int v)",
+             "size_t ZSTD_CCtx_setPledgedSrcSize(void *c, unsigned long long n)"))
+        for function in functions),
     # no memory for a store that processes share
     "store-memory": """
         void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
@@ -290,7 +270,7 @@ _SOURCES = {
     "gzip-damage": "".join(
         _instead(function, f"""
             unsigned char *to = {start};
-            {function[0]} result = real();
+            kind result = real();
             {when} to[{where}] ^= 1;
             return result;""")
         for function, start, when, where in (
@@ -312,7 +292,7 @@ _SOURCES = {
         }""" + _instead(_LIBDEFLATE, "overwrite(); return real();")
     + _instead(_DEFLATE, "overwrite(); return real();"),
     # a freed encoder keeps its memory, which the search for leaks must find
-    "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
+    "gzip-leak": _returns(libdeflate_free_compressor=0),
     # the calendar and the monotonic clock are off by the seconds in the first bytes of the file
     # CLOCK_OFF
     "clock": """
@@ -440,15 +420,7 @@ _SOURCES = {
 def library(directory, name):
     """Builds the library of that fault at a path that httpd's children can read; returns the
     path."""
-    for folder in (directory, *directory.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    source = directory / f"{name}.c"
-    source.write_text(_HEADERS + _SOURCES[name] + "\n")
-    path = directory / f"{name}.so"
-    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-fno-builtin", "-o", str(path), str(source),
-                    "-ldl"], check=True)
-    path.chmod(0o755)
-    return path
+    return build(directory, name, _HEADERS + _SOURCES[name] + "\n")
 
 
 class Memory:
@@ -473,11 +445,9 @@ class Memory:
         self._write(at, 0)
 
     def share(self, percent):
-        """Makes this percentage of calls fail."""
         self._write(0, percent)
 
     def left(self):
-        """The number of calls until one fails."""
         return self._read()[0]
 
     def failures(self):

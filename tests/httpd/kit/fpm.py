@@ -62,5 +62,4 @@ class Fpm(Backend):
 
     @property
     def handler(self):
-        """The argument of SetHandler."""
         return f"proxy:unix:{self.socket}|fcgi://localhost"

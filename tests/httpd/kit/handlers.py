@@ -9,7 +9,8 @@ handlers do; see _SOURCE.
 
 import shutil
 import subprocess
-from pathlib import Path
+
+from .process import build
 
 _SOURCE = r"""
 #include "httpd.h"
@@ -310,15 +311,9 @@ AP_DECLARE_MODULE(handlers) = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, 
 
 def load(directory):
     """Builds the module where httpd's children can read it; returns the line that loads it."""
-    for folder in (directory, *directory.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    source = Path(directory) / "mod_handlers.c"
-    source.write_text(_SOURCE)
     flags = subprocess.run(["pkg-config", "--cflags", "apr-1", "apr-util-1"], check=True, text=True,
                            capture_output=True).stdout.split()
     include = subprocess.run([shutil.which("apxs") or "apxs2", "-q", "INCLUDEDIR"], check=True,
                              text=True, capture_output=True).stdout.strip()
-    path = source.with_suffix(".so")
-    subprocess.run(["cc", "-w", "-shared", "-fPIC", f"-I{include}", *flags, "-o", str(path),
-                    str(source)], check=True)
+    path = build(directory, "mod_handlers", _SOURCE, f"-I{include}", *flags)
     return f"LoadModule handlers_module {path}\n"

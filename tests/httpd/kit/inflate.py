@@ -37,7 +37,6 @@ _ENCODERS = {
 
 @functools.lru_cache(maxsize=32)
 def encode(data, *codings):
-    """Applies the codings in the given order."""
     for coding in codings:
         data = _ENCODERS[coding.removeprefix("x-")](data)
     return data
@@ -55,7 +54,6 @@ def head(path, **fields):
 
 
 def post_chunks(server, path, pieces, coding="gzip"):
-    """Sends each piece as a chunk."""
     with server.connect() as connection:
         connection.send(head(path, Transfer_Encoding="chunked", Content_Encoding=coding)
                         + framed(pieces))
@@ -89,7 +87,6 @@ def found(body, coding, length, md5=None):
 
 
 def echo(exchange):
-    """A handler for Origin.route."""
     fields = exchange.headers
     exchange.respond(200, {}, found(exchange.body, fields.get("content-encoding"),
                                      fields.get("content-length"), fields.get("content-md5")))
@@ -154,8 +151,6 @@ def site(make, origin, folder, limits):
                   records=("elastic", "deflate"), tls=True, h2=True, cgi={"echo.cgi": ECHO},
                   files={"a.txt": bodies.text(70000), "page.php": PAGE},
                   allow_log=("AH0", "cgid?:", r"\[dav:error\].*\[413, #0\]"))
-    (server.root / "dav").mkdir()
-    for name in ("dav", "run"):
-        (server.root / name).chmod(0o777)
+    server.folder("dav", "run")
     origin.route("/echo", echo)
     return server

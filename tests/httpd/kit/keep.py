@@ -18,7 +18,6 @@ numbers = itertools.count()
 
 
 def cache(server):
-    """The counters of the store."""
     return {key.removeprefix("ElasticCache").lower(): int(value)
             for key, value in server.status().items() if key.startswith("ElasticCache")}
 

@@ -37,8 +37,8 @@ UNSEEN = {
 }
 
 _RUN = r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*'  # joined by the compiler
-_LOGGED = re.compile(r'\b(?:ap_log_r?error|el_warn|directives_advise|return apr_psprintf|say|elasticd_say|fprintf)'
-                     rf'\([^;"]*({_RUN})')
+_LOGGED = re.compile(r'\b(?:ap_log_r?error|el_warn|directives_advise|return apr_psprintf|say'
+                     rf'|elasticd_say|fprintf)\([^;"]*({_RUN})')
 # The literals of a source, except those of assertions, macros and the tables of directives.
 _TEXTS = re.compile(rf"({_RUN})|/\*.*?\*/|'\\?.'|\b(?:_S|s)tatic_assert\(.*?\);"
                     r"|\bconst command_rec .*?\n};|#define (?:[^\n]*\\\n)*[^\n]*", re.S)
@@ -103,7 +103,6 @@ def elasticd():
 
 @functools.cache
 def _pending():
-    """The messages that this process has not seen so far."""
     return {message.text: message for message in (*module(), *elasticd())}
 
 

@@ -2,7 +2,7 @@
 filters beside it.
 
     @pytest.fixture(scope="module")
-    def server(httpd_shared, way):                  # `way` is a fixture of conftest.py
+    def server(httpd_shared, way):                  # `way` is a fixture of kit.fixtures
         return way.start(httpd_shared, way.at("ssi", filters=["INCLUDES"]), modules=["include"])
 
     def test(server, way):
@@ -69,7 +69,6 @@ class Way(NamedTuple):
             yield coding, answer
 
     def encodes(self, *args, **kw):
-        """each(), without further checks of the responses."""
         for _ in self.each(*args, **kw):
             pass
 

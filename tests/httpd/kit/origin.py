@@ -75,12 +75,10 @@ def raw(fields, body=b"", status="200 OK", version="1.1"):
 
 
 def framed(pieces):
-    """The pieces as chunks, with the last one."""
     return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
 def _chunks(reader):
-    """The body of a chunked request, without trailers."""
     body = b""
     while size := int(reader.readline().partition(b";")[0] or b"0", 16):
         body += reader.read(size)

@@ -32,14 +32,12 @@ def directories(lines_of):
 
 
 def passed_over(server):
-    """The number of precompressed files that were not sent, by reason."""
     key = "ElasticPrecompressedSkipped-"
     return {name.removeprefix(key): int(value) for name, value in server.status().items()
             if name.startswith(key)}
 
 
 def check_sent(answer, coding, data):
-    """The answer is a precompressed file."""
     assert (answer.status, answer.coding, answer.raw) == (200, coding, data), answer
     assert answer.varies and answer.headers["Content-Length"] == str(len(data))
     assert answer.headers["Content-Type"].startswith("text/html")
@@ -47,6 +45,5 @@ def check_sent(answer, coding, data):
 
 
 def check_made(answer, coding, body=BODY):
-    """The answer is an encoding made for the request."""
     check.encoded(answer, coding, body)
     assert answer.raw not in (BR, GZ)

@@ -34,12 +34,13 @@ def free_port(host="127.0.0.1"):
 
 
 def until(condition, timeout, what):
-    """Waits for the condition."""
+    """Waits for the condition, and returns what it found."""
     deadline = time.monotonic() + timeout
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} did not come within {timeout} s")
         time.sleep(0.02)
+    return found
 
 
 def runs(pid):
@@ -53,7 +54,6 @@ def runs(pid):
 
 
 def accepts(family, address):
-    """True if a socket listens there."""
     with socket.socket(family) as sock:
         sock.settimeout(5)
         return sock.connect_ex(address) == 0
@@ -114,10 +114,15 @@ class Listener:
                 pass
 
 
+def memory(pid):
+    """{"Rss", "Pss", "Anonymous", ...} in KB."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return {name: int(kb) for name, kb in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
+
+
 def anonymous_kb(pid):
     """Private anonymous memory in KB, including pages still shared after a fork."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return int(re.search(r"^Anonymous:\s+(\d+) kB", text, re.M)[1])
+    return memory(pid)["Anonymous"]
 
 
 def settled_kb(pid):
@@ -139,3 +144,16 @@ def mapped_kb(pid):
     """Address space in KB, which shows mappings that are never unmapped."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(re.search(r"^VmSize:\s+(\d+) kB", status, re.M)[1])
+
+
+def build(directory, name, text, *flags):
+    """Builds a shared library of that C, where httpd's children can read it; returns its path."""
+    for folder in (directory, *directory.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    source = directory / f"{name}.c"
+    source.write_text(text)
+    path = source.with_suffix(".so")
+    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-fno-builtin", *flags, "-o", path, source,
+                    "-ldl"], check=True)
+    path.chmod(0o755)
+    return path

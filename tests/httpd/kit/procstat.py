@@ -27,7 +27,6 @@ class ProcStat:
         return "\n".join(rows) + "\nintr 1 2 3\nctxt 4\nbtime 5\n"
 
     def write(self, text=None):
-        """Replaces the file atomically."""
         part = self.path.with_suffix(".part")
         part.write_text(self.text() if text is None else text)
         os.chmod(part, 0o644)

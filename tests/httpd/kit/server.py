@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import bodies, client, env, messages, sanitizer
+from . import bodies, client, env, http2, messages, sanitizer
 from .log import ErrorLog
 from .process import accepts, free_port, runs, until
 
@@ -131,7 +131,7 @@ class Server:
     wrapper     a command put before httpd (valgrind)
     environ     further environment variables; `{root}` is replaced in their values, too
 
-    Use the `httpd` or `httpd_shared` fixture of conftest.py rather than this class: they stop the
+    Use the `httpd` or `httpd_shared` fixture of kit.fixtures rather than this class: they stop the
     server and check its log.
     """
 
@@ -237,6 +237,13 @@ class Server:
         os.utime(file, (mtime, mtime))
         return file
 
+    def folder(self, *names):
+        """Makes folders in the root, where httpd's children may write; returns the last one."""
+        for path in (self.root / name for name in names):
+            path.mkdir(exist_ok=True)
+            path.chmod(0o777)
+        return path
+
     def cgi(self, path, source):
         """Writes a CGI script below docs. `source` is Python with sys, os, time, and head(*lines),
         which writes header lines and the blank one, and out(data), which writes at once. If it
@@ -249,7 +256,6 @@ class Server:
         return file
 
     def _write_bodies(self):
-        """Copies kit.bodies next to docs, for CGI scripts."""
         target = self.root / "kit"
         target.mkdir(exist_ok=True)
         os.chmod(target, 0o755)
@@ -260,7 +266,8 @@ class Server:
 # --- life
 
     def _environ(self):
-        own = {name: value.replace("{root}", str(self.root)) for name, value in self.environ.items()}
+        own = {name: value.replace("{root}", str(self.root))
+               for name, value in self.environ.items()}
         return {**os.environ, "LC_ALL": "C", **sanitizer.environ(self.root), **own}
 
     def command(self, *arguments):
@@ -368,7 +375,6 @@ class Server:
         return self.process.pid
 
     def children(self):
-        """The process ids of the workers."""
         return children(self.process.pid)
 
 # --- log
@@ -393,18 +399,13 @@ class Server:
 
     # --- requests
 
-    def _url(self, protocol):
-        """The base URL for an HTTP/2 client."""
-        if protocol == "h2":
-            return f"https://127.0.0.1:{self.tls_port}"
-        return f"http://127.0.0.1:{self.port}"
-
-    def connect(self, protocol="http/1.1", timeout=30, ipv6=False, certificate=None):
-        """A connection for raw bytes: http/1.1, http/1.0 or tls; `certificate` is a file with a
-        client certificate and its key."""
-        address = ("::1", self.v6_port) if ipv6 else ("127.0.0.1", self.port)
-        if protocol == "tls":
-            address = ("127.0.0.1", self.tls_port)
+    def connect(self, protocol="http/1.1", timeout=30, ipv6=False, certificate=None, host=None):
+        """A connection by that protocol: for raw bytes, or kit.http2's. `certificate` is a file
+        with a client's certificate and its key; `host` is another address of the server."""
+        port = self.tls_port if protocol in ("tls", "h2") else self.v6_port if ipv6 else self.port
+        address = (host or ("::1" if ipv6 else "127.0.0.1"), port)
+        if protocol in env.HTTP2:
+            return http2.Connection(address, protocol == "h2", timeout)
         version = "HTTP/1.0" if protocol == "http/1.0" else "HTTP/1.1"
         return client.Connection(address, protocol == "tls", timeout, version, certificate)
 
@@ -412,9 +413,6 @@ class Server:
             timeout=60, ipv6=False):
         """One request on its own connection. `ae` is Accept-Encoding; None sends none. A response
         that breaks off has complete=False, and its `body` raises."""
-        if protocol in env.HTTP2:
-            return client.fetch_http2(self._url(protocol) + path, method, "127.0.0.1", ae, headers,
-                                      body, timeout)
         with self.connect(protocol, timeout, ipv6) as connection:
             return connection.request(path, method, ae, headers, body)
 
@@ -423,10 +421,7 @@ class Server:
 
     def stream(self, path, ae=None, headers=None, protocol="http/1.1", timeout=60):
         """A response that is read while it arrives; a context manager, see client.Stream."""
-        if protocol in env.HTTP2:
-            return client.stream_http2(self._url(protocol) + path, "127.0.0.1", ae, headers,
-                                       timeout)
-        return client.stream(self.connect(protocol, timeout), path, ae, headers)
+        return self.connect(protocol, timeout).stream(path, ae, headers)
 
     def notes(self, response, timeout=10):
         """The elastic notes in a response's log line (those that are set), with `status` and `sent`

@@ -68,7 +68,6 @@ class Memcached(Backend):
             lambda: accepts(socket.AF_INET, ("127.0.0.1", self.port)))
 
     def count(self):
-        """The number of its values."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as sock:
             sock.sendall(b"stats\r\n")
             with sock.makefile("rb") as reader:

@@ -15,8 +15,9 @@ def make(folder, host, *others):
     _openssl("req", "-x509", *curve, "-subj", "/CN=tests", "-addext",
              "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign",
              "-keyout", key, "-out", ca)
+    names = ",".join(f"DNS:{name}" for name in (host, *others))
     _openssl("req", "-x509", *curve, "-CA", ca, "-CAkey", key, "-subj", f"/CN={host}", "-addext",
-             "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=" + ",".join(f"DNS:{name}" for name in (host, *others)),
+             "basicConstraints=critical,CA:FALSE", "-addext", f"subjectAltName={names}",
              "-keyout", folder / "site.key", "-out", folder / "site.crt")
     site.write_text((folder / "site.key").read_text() + (folder / "site.crt").read_text())
     ca.chmod(0o644)
