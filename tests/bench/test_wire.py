@@ -2,6 +2,7 @@
 
 import dataclasses
 import struct
+import types
 import zlib
 
 import pytest
@@ -11,7 +12,6 @@ from benchkit.tools import BenchError
 from codeckit import dictionaries
 
 IP_LINK = """2: veth0@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP
-    link/ether aa:bb:cc:dd:ee:ff brd ff:ff:ff:ff:ff:ff link-netnsid 0
     RX:  bytes packets errors dropped  missed   mcast
          11766     139      0       0       0       0
     TX:  bytes packets errors dropped carrier collsns
@@ -36,30 +36,18 @@ def frame(payload, options=b"", protocol=6, flags=24):
 
 def test_tcp_frame():
     data = frame(100, options=b"\1" * 12)
-    seen = capture.parse(data[:60] + data[60:], len(data), 5.0)
+    seen = capture.parse(data, len(data), 5.0)
     assert (seen.source, seen.port, seen.sequence, seen.acknowledged) == ("10.77.0.1", 80, 1000,
                                                                           2000)
     assert (seen.payload, seen.length, seen.time, seen.flags) == (100, 166, 5.0, 24)
-
-
-def test_frame_of_which_only_the_beginning_was_kept():
-    data = frame(1400)
+    data = frame(1400)  # of which only the beginning was kept
     assert capture.parse(data[:capture.HEADERS], len(data), 0).payload == 1400
-
-
-def test_padding_of_a_short_frame_is_no_payload():
+    # The padding of a short frame is no payload.
     assert capture.parse(frame(0) + b"\0" * 6, 60, 0).payload == 0
-
-
-@pytest.mark.parametrize("data", [b"", b"\0" * 60, frame(10, protocol=17), frame(10)[:40]])
-def test_frames_that_are_no_tcp(data):
-    assert capture.parse(data, len(data), 0) is None
-
-
-def test_time_stamp():
+    for data in (b"", b"\0" * 60, frame(10, protocol=17), frame(10)[:40]):
+        assert capture.parse(data, len(data), 0) is None
     control = (capture.socket.SOL_SOCKET, capture.SO_TIMESTAMPNS, struct.pack("qq", 7, 500000000))
-    assert capture.timestamp([control]) == 7.5
-    assert capture.timestamp([]) == 0.0
+    assert capture.timestamp([control]) == 7.5 and capture.timestamp([]) == 0.0
 
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -89,9 +77,22 @@ def test_part_of_a_chunk_is_given_at_once():
     assert list(parser.feed(CHUNKED[:CHUNKED.index(b"llo")])) == [(b"he", False)]
 
 
+@pytest.mark.parametrize("text", [b"HTTP/1.1 200 OK\r\n\r\n", b"nonsense\r\n\r\n",
+                                  b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"])
+def test_what_is_no_response_or_has_no_end_is_an_error(text):
+    with pytest.raises(ValueError):
+        list(http1.Responses().feed(text))
+    with pytest.raises(RuntimeError, match="404"):
+        visit.Visit(ORDERS).take(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+
 def response(coding, body):
     return (f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n"
             "\r\n").encode() + body
+
+
+def cut(raw, size):
+    return [raw[at:at + size] for at in range(0, len(raw), size)]
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
@@ -99,8 +100,7 @@ def test_what_a_decoder_has_after_each_piece(coding):
     text = corpus.invented_html(40_000)
     body = codecs.encode(text, coding, 18 if coding == "br" else 15)
     raw = response(coding, body)
-    lengths, sent = pieces.decoded([raw[at:at + 1000] for at in range(0, len(raw), 1000)], coding,
-                                   text)
+    lengths, sent = pieces.decoded(cut(raw, 1000), coding, text)
     assert sent == len(body) and lengths == sorted(lengths) and lengths[-1] == len(text)
     assert len(lengths) == -(-len(raw) // 1000)
     assert pieces.reached(lengths, 1) < pieces.reached(lengths, len(text))
@@ -113,15 +113,8 @@ def test_the_head_of_a_difference_is_no_piece():
     text = corpus.invented_html(9000)
     with dictionaries.Dcz(text[:8000]) as prepared:
         body = prepared.encode(text)
-    raw = response("dcz", body)
-    cut = [raw[at:at + 50] for at in range(0, len(raw), 50)]
-    lengths, sent = pieces.decoded(cut, "dcz", text, text[:8000])
+    lengths, sent = pieces.decoded(cut(response("dcz", body), 50), "dcz", text, text[:8000])
     assert sent == len(body) and lengths[-1] == len(text)
-
-
-def test_response_that_is_an_error():
-    with pytest.raises(RuntimeError, match="404"):
-        visit.Visit(ORDERS).take(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
 
 @pytest.mark.parametrize("rate, holds", [("1mbit", 1514), ("10mbit", 1514), ("100mbit", 2500),
@@ -132,16 +125,6 @@ def test_bucket_is_one_frame_or_what_late_timers_need(rate, holds):
 
 
 ORDERS = visit.Orders("h", 1, "/d/page.html", "gzip", images=3)
-
-
-class Sink:
-    """A connection that keeps what is sent."""
-
-    def __init__(self):
-        self.sent = []
-
-    def sendall(self, data):
-        self.sent.append(data)
 
 
 @pytest.mark.parametrize("encoded", [False, True])
@@ -168,13 +151,14 @@ def test_links_are_found_once_however_the_page_is_cut(encoded, size):
 
 
 def test_requests_wait_for_a_full_buffer_or_the_last_link():
-    one, sink = visit.Visit(ORDERS), Sink()
+    one, sent = visit.Visit(ORDERS), []
+    sink = types.SimpleNamespace(sendall=sent.append)
     one.take_page(b'<img src="a.gif">')
     one.send(sink)
-    assert not sink.sent
+    assert not sent
     one.take_page(b'<img src="b.gif"><img src="c.gif">')
     one.send(sink)
-    assert len(sink.sent) == 1 and not one.pending
+    assert len(sent) == 1 and not one.pending
 
 
 def test_longest_wait_is_before_a_bare_acknowledgement():
