@@ -8,6 +8,7 @@ import json
 import math
 import pathlib
 
+import markupsafe
 import pytest
 
 from benchkit import cli, readme, report, results
@@ -46,17 +47,13 @@ def test_a_figure_is_judged_only_where_its_interval_allows_it(figure, more, here
     assert (one.here, one.outcome) == (here, outcome)
 
 
-@pytest.mark.parametrize("value, text", [
-    (0.33333, "0.333"), (12.345, "12.3"), (1234.5, "1234"), (0.00012345, "0.0001"), (7.0, "7"),
-    (math.inf, "∞"), (math.nan, "–")])
-def test_three_digits(value, text):
-    assert number(value) == text
-
-
 def test_ratios_are_taken_within_each_round():
     rows = [{"leg": leg, "round": at, "rate": figure * pace} for at, pace in enumerate((1, 3, 9))
             for leg, figure in (("a", 2), ("b", 4))] + [{"leg": "a", "round": 9, "rate": 1}]
     assert paired(rows, {"leg": "a"}, {"leg": "b"}, "rate") == pytest.approx((0.5, 0.5, 0.5))
+    assert [number(value) for value in (
+        0.33333, 12.345, 1234.5, 0.00012345, 7.0, math.inf, math.nan)] == [
+        "0.333", "12.3", "1234", "0.0001", "7", "∞", "–"]
 
 
 def contradictions(facts):
@@ -83,34 +80,30 @@ def contradictions(facts):
     return said
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_what_is_published_agrees_with_its_own_figures(name):
-    assert contradictions(EXPERIMENTS[name]) == []
-
-
-def swapped(facts, key, value):
+def swapped(facts, **changes):
     found = copy.deepcopy(facts)
-    found["findings"][0][key] = value
+    found["findings"][0] |= changes
     return found
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_each_kind_of_swap_is_found(name):
+def test_what_is_published_agrees_with_its_own_figures(name):
+    """And each kind of swap is found."""
     facts = EXPERIMENTS[name]
+    assert contradictions(facts) == []
     others = [one for one in facts["findings"] if one["here"] != results.headline(facts)["here"]]
-    if others:  # another finding's figure in the headline
-        assert contradictions({**facts, "headline": others[0]["key"],
-                               "means": "It is not so."}) != []
-    assert contradictions({**facts, "headline": "another"}) != []
-    assert contradictions(swapped(facts, "here", "4.56 (4.55 to 4.57)")) != []
-    assert contradictions({**facts, "means": "It takes 4.56 times as long."}) != []
-
-
-def test_no_round_decides_what_the_source_says(name="levels"):
-    facts = swapped(EXPERIMENTS[name], "low", 0)
-    facts["findings"][0] |= {"high": None, "limit": "", "outcome": SAME,
-                             "here": number(facts["findings"][0]["figure"])}
-    assert contradictions(facts) != []
+    swaps = [{**facts, "headline": one["key"], "means": "It is not so."} for one in others[:1]]
+    if name == "levels":  # no round decides what the source says
+        swaps.append(swapped(facts, low=0, high=None, limit="", outcome=SAME,
+                             here=number(facts["findings"][0]["figure"])))
+    for swap in (*swaps, {**facts, "headline": "another"},
+                 swapped(facts, here="4.56 (4.55 to 4.57)"),
+                 {**facts, "means": "It takes 4.56 times as long."}):
+        assert contradictions(swap) != []
+    # The terminal's table has eighty columns and one sentence.
+    lines = cli.table(facts).splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert facts["means"].split()[0] in " ".join(lines)
 
 
 def test_the_kept_page_has_each_headline_and_is_small():
@@ -118,33 +111,20 @@ def test_the_kept_page_has_each_headline_and_is_small():
     assert len(page.encode()) <= report.MOST and KEPT.stat().st_size <= 1_000_000
     assert set(EXPERIMENTS) - set(cli.ALONE) == set(cli.ORDER), "the kept run has all experiments"
     for facts in EXPERIMENTS.values():
-        assert facts["means"].replace("'", "&#39;").replace("<", "&lt;").replace(
-            ">", "&gt;") in page
+        assert markupsafe.escape(facts["means"]) in page
     assert "nan" not in page.replace("nance", "") and "Infinity" not in page
-
-
-def test_the_figures_of_the_readme_are_those_of_the_results():
+    # The README's figures are those of the results.
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(mark.format(part) in text for mark in (readme.MARK, readme.END)
                for part in ("figures", "regret"))
     assert readme.written(text, KEPT.read_text(encoding="utf-8")) == text
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_terminals_table_has_eighty_columns_and_one_sentence(name):
-    lines = cli.table(EXPERIMENTS[name]).splitlines()
-    assert max(len(line) for line in lines) <= 80
-    assert EXPERIMENTS[name]["means"].split()[0] in " ".join(lines)
-
-
-def test_a_page_that_is_too_large_is_an_error(monkeypatch, tmp_path):
-    monkeypatch.setattr(report, "MOST", 1000)
-    with pytest.raises(BenchError, match="more than 1000"):
-        report.write(tmp_path, [], {"levels": "no httpd"})
-
-
-def test_what_was_not_run_is_named(tmp_path):
+def test_what_was_not_run_is_named(monkeypatch, tmp_path):
     page = report.write(tmp_path, ["levels"], {"levels": "no <httpd>"})
     assert "levels: no &lt;httpd&gt;" in page.read_text(encoding="utf-8")
     data = json.loads(pathlib.Path(page).with_suffix(".json").read_text(encoding="utf-8"))
     assert data == {"experiments": {}, "not_run": {"levels": "no <httpd>"}}
+    monkeypatch.setattr(report, "MOST", 1000)
+    with pytest.raises(BenchError, match="more than 1000"):
+        report.write(tmp_path, [], {"levels": "no httpd"})
