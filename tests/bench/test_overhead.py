@@ -47,6 +47,8 @@ def test_interval_covers_the_truth():
 
 def test_one_round_decides_nothing_of_the_spread():
     assert found(measured(0.5, rounds=1)).figure[1:] == (0.0, math.inf)
+    rows = [row for row in measured(0.5) if row["leg"] != "peer"]  # a side was not measured
+    assert math.isnan(found(rows).figure[0]) and found(rows).here == "not measured"
 
 
 def test_cost_that_cannot_be_told_from_none_is_a_limit():
@@ -55,11 +57,6 @@ def test_cost_that_cannot_be_told_from_none_is_a_limit():
     assert 0 < one.figure[0] < 0.05
     assert one.limit == "<" and one.here.startswith("< ")
     assert found(measured(0.5)).limit == ""
-
-
-def test_sides_that_were_not_measured():
-    rows = [row for row in measured(0.5) if row["leg"] != "peer"]
-    assert math.isnan(found(rows).figure[0]) and found(rows).here == "not measured"
 
 
 def test_two_servers_have_identities_of_their_own():
