@@ -11,6 +11,7 @@ import threading
 import time
 import types
 import pytest
+import zstandard
 
 from codeckit import dictionaries
 from dictionarykit import cli, enable, exchange, httpd, making, report, sources, state, visit
@@ -38,6 +39,7 @@ def parsed(words_):
 
 # --- which pages
 
+TWELVE = [f"/page/{n}" for n in range(12)]
 HTML = {"Content-Type": "text/html"}
 # Paths of a site that are no pages: {path: (status, fields, body)}, and why.
 ODD = {
@@ -81,25 +83,11 @@ def site():
     server.server_close()
 
 
-class Clock:
-    """One that only goes on where somebody sleeps."""
-
-    def __init__(self):
-        self.now = 0.0
-        self.slept = []
-
-    def __call__(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.slept.append(seconds)
-        self.now += seconds
-
-
 def visitor_of(site, rate=1000, seconds=1000):
-    clock = Clock()
-    return visit.Visitor(exchange.origin(site.url), rate, seconds, exchange.Reach(), clock,
-                         clock.sleep), clock
+    """A visitor, and how long it has slept: its clock only goes on where it sleeps."""
+    slept = []
+    return visit.Visitor(exchange.origin(site.url), rate, seconds, exchange.Reach(),
+                         lambda: sum(slept), slept.append), slept
 
 
 def test_pages_are_visited_without_cookies_and_refusals_named(site):
@@ -123,14 +111,11 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
         "https://[bad/": "https://[bad/: Invalid IPv6 URL", other: "is of another origin"}
     assert not any("Cookie" in fields or "Authorization" in fields for _, fields in site.asked)
     assert "/page/4?a=b%20c" in [path for path, _ in site.asked]
-
-
-def test_no_faster_and_no_longer_than_allowed(site):
-    visitor, clock = visitor_of(site, rate=4, seconds=1)
-    urls = [f"{site.url}/page/{n}" for n in range(8)]
-    pages, refused = visit.visit(visitor, urls, state.Options())
-    assert clock.slept == [0.25] * 3 and len(pages) == 4
-    assert set(refused.values()) == {"the time was over"} and len(refused) == 4
+    # No faster and no longer than allowed.
+    visitor, slept = visitor_of(site, rate=4, seconds=1)
+    pages, refused = visit.visit(visitor, [site.url + path for path in TWELVE[:8]], state.Options())
+    assert slept == [0.25] * 3 and len(pages) == 4
+    assert list(refused.values()) == ["the time was over"] * 4
 
 
 # --- which dictionary
@@ -151,34 +136,24 @@ def test_each_page_is_in_one_part_and_stays_there():
     assert making.split(pages_of(12)[::-1]) == parts
 
 
-def decoded(frame, dictionary):
-    zstandard = pytest.importorskip("zstandard")
-    content = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    return zstandard.ZstdDecompressor(dict_data=content).decompress(frame)
-
-
 # What begins like a dictionary of zstd's own is raw content too.
 @pytest.mark.parametrize("dictionary", [page(1), b"\x37\xa4\x30\xec" + page(1)],
                          ids=["page", "magic"])
-@pytest.mark.parametrize("body", [page(2), page(1), b"x", bytes(300_000)],
-                         ids=["similar", "same", "small", "large"])
-def test_zstd_decodes_a_frame(dictionary, body):
+def test_zstd_decodes_a_frame(dictionary):
+    content = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    decoder = zstandard.ZstdDecompressor(dict_data=content)
     with dictionaries.Dcz(dictionary) as coding:
-        frame = coding.frame(body)
-        assert coding.size(body) == len(frame) + 40
-        assert decoded(frame, dictionary) == body
-        assert coding.frame(body) == frame
-    if body == page(1):
-        assert len(frame) < 100
+        for body in (page(2), page(1), b"x", bytes(300_000)):
+            frame = coding.frame(body)
+            assert coding.size(body) == len(frame) + 40
+            assert decoder.decompress(frame) == body and coding.frame(body) == frame
+        assert len(coding.frame(page(1))) < 100
 
 
-@pytest.mark.parametrize("size, dictionary, bits", [
-    (1, 1, 10), (1025, 1, 11), (1 << 20, 1, 20), (1 << 30, 1, 23), (1 << 30, 20 << 20, 24)])
-def test_the_window_is_the_servers(size, dictionary, bits):
-    assert dictionaries.dcz_window(size, dictionary) == bits
-
-
-def test_trained_content_has_no_header_of_zstds():
+def test_the_window_is_the_servers_and_trained_content_has_no_header_of_zstds():
+    for size, dictionary, bits in ((1, 1, 10), (1025, 1, 11), (1 << 20, 1, 20), (1 << 30, 1, 23),
+                                   (1 << 30, 20 << 20, 24)):
+        assert dictionaries.dcz_window(size, dictionary) == bits
     content = dictionaries.train([page(n) for n in range(40)], 8192)
     assert TEMPLATE[:40].encode() in content and len(content) <= 8192
     assert b"\x37\xa4\x30\xec" not in content[:4]
@@ -198,17 +173,12 @@ def test_the_most_typical_page_comes_first_and_stands_last():
 def test_pages_of_one_template_are_far_smaller():
     parts = making.split(pages_of(16))
     without = making.baseline(parts.held)
-    judged_ = [making.judge(one, parts.held) for one in making.make(parts, 512 << 10)]
-    names = [one.name for one in judged_]
-    assert {"1 page", "trained, 8 KB"} <= set(names)
-    best = making.best(judged_, without, 100)
+    found = [making.judge(one, parts.held) for one in making.make(parts, 512 << 10)]
+    assert {"1 page", "trained, 8 KB"} <= {one.name for one in found}
+    best = making.best(found, without, 100)
     assert best.page < 0.5 * without.page and best.urls
     assert all(report.reader(without.page, best.page, best.transfer, 100)
-               <= report.reader(without.page, one.page, one.transfer, 100) for one in judged_)
-
-
-def judged(name, page_, transfer):
-    return making.Candidate(name, b"", (), transfer, [page_ - 1, page_ + 1])
+               <= report.reader(without.page, one.page, one.transfer, 100) for one in found)
 
 
 def test_a_reader_gets_the_first_page_as_it_was_and_the_dictionary_and_heads():
@@ -217,6 +187,13 @@ def test_a_reader_gets_the_first_page_as_it_was_and_the_dictionary_and_heads():
     without = making.baseline([one])
     with_it = making.judge(making.Candidate("c", b"x" * 100), [one])
     assert 300 < without.page < 350 and with_it.page > 300 + making.HEAD_DIFFERENCE
+    # The best counts its own transfer.
+    without, small, large = (making.Candidate(name, b"", (), transfer, [page_ - 1, page_ + 1])
+                             for name, page_, transfer in (("none", 100, 0), ("small", 60, 50),
+                                                           ("large", 20, 4000)))
+    assert making.best([small, large], without, 100) is large
+    assert making.best([small, large], without, 20) is small
+    assert making.best([], without, 100) is None
 
 
 def test_from_which_page_on_a_dictionary_pays():
@@ -243,14 +220,6 @@ def test_a_dictionary_is_refused_by_the_sum_with_its_own_bytes(transfer, pages, 
     else:
         with pytest.raises(exchange.Failed, match=f"would get {said} .* has to save 5 %"):
             enable.check_gain(figures, options)
-
-
-def test_the_best_counts_its_own_transfer():
-    without = judged("none", 100, 0)
-    small, large = judged("small", 60, 50), judged("large", 20, 4000)
-    assert making.best([small, large], without, 100).name == "large"
-    assert making.best([small, large], without, 20).name == "small"
-    assert making.best([], without, 100) is None
 
 
 DAY = 24 * 3600
@@ -312,11 +281,10 @@ def test_what_differs_is_left_out(first, second, same):
 
 def test_a_page_that_is_another_one_each_time_is_left_out(site):
     visitor, _ = visitor_of(site)
-    urls = [site.url + "/page/1", site.url + "/page/2"]
-    pages, _ = visit.visit(visitor, urls, state.Options())
+    pages, _ = visit.visit(visitor, [site.url + path for path in TWELVE[1:3]], state.Options())
     site.odd["/page/2"] = (200, HTML, b"<p>" + words("other", 300).encode())
     found, refused = visit.again(visitor, pages, state.Options())
-    assert [page_.url for page_ in found] == urls[:1]
+    assert [page_.url for page_ in found] == [site.url + "/page/1"]
     assert list(refused.values()) == ["is another page at each visit"]
 
 
@@ -364,7 +332,6 @@ def paths_of(site, found):
     return {page_.url.removeprefix(site.url) for page_ in found["pages"]}
 
 
-TWELVE = [f"/page/{n}" for n in range(12)]
 NONE = (404, {}, b"")
 
 
@@ -460,12 +427,10 @@ def test_robots_txt_is_obeyed_behind_redirects(site):
     assert paths_of(site, found) == {"/", "/page/7"}
     asked = {path for path, _ in site.asked}
     assert "/to" in asked and not any("secret" in path or "hidden" in path for path in asked)
-
-
-def test_no_robots_txt_allows_everything(site):
-    found = fetched(site, {"/robots.txt": NONE, "/sitemap.xml": NONE,
-                           "/": linking("/page/7", "//[bad", "/img.png")})
-    assert paths_of(site, found) == {"/", "/page/7"}
+    # None allows everything.
+    found = fetched(site, {"/robots.txt": NONE,
+                           "/": linking("/page/7", "//[bad", "/img.png", "/secret/x")})
+    assert paths_of(site, found) == {"/", "/page/7", "/secret/x"}
 
 
 def test_a_renewal_looks_at_the_pages_of_the_dictionary_and_at_no_more_than_before(site):
@@ -522,6 +487,8 @@ def test_a_line_for_a_terminal(text, shown):
     stream = io.StringIO()
     print("first\n\t" + text.replace("\n", "").replace("\t", ""), file=report.Screen(stream))
     assert stream.getvalue() == "first\n\t" + shown.replace("\\n", "").replace("\\t", "") + "\n"
+    assert report.table([["a", "bytes"], ["page", 12345.6]]) == "a      bytes\npage  12,346"
+    assert report.pages([visit.Page("https://a/b?" + "c" * 100, b"")]).count("...") == 1
 
 
 def test_too_few_pages(site, tmp_path):
@@ -530,8 +497,3 @@ def test_too_few_pages(site, tmp_path):
     (tmp_path / "pages").write_text("# none\n")
     with pytest.raises(exchange.Failed, match="no URL is in it"):
         order_of(site, pages=str(tmp_path / "pages"))
-
-
-def test_tables_are_of_equal_columns():
-    assert report.table([["a", "bytes"], ["page", 12345.6]]) == "a      bytes\npage  12,346"
-    assert report.pages([visit.Page("https://a/b?" + "c" * 100, b"")]).count("...") == 1
