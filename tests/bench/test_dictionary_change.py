@@ -19,33 +19,29 @@ class Httpd:
     """One that "runs" the configuration as it was at its last reload, and needs its files."""
 
     is_debian, given = True, "apachectl"
+    user = staticmethod(os.geteuid)
 
     def __init__(self, root):
         self.root, self.folder = root, str(root / "etc")
         self.running = root / "running"
+        self.link = root / "etc/conf-enabled/elastic-dictionary.conf"
         for name in ("conf-available", "conf-enabled"):
             (root / "etc" / name).mkdir(parents=True, exist_ok=True)
 
     def conf_of(self):
         return str(self.root / "etc/conf-available/elastic-dictionary.conf")
 
-    def link(self):
-        return self.root / "etc/conf-enabled/elastic-dictionary.conf"
-
     def is_switched(self):
-        return self.link().exists()
+        return self.link.exists()
 
     def switch(self, on):
-        if on and not self.link().is_symlink():
-            self.link().symlink_to(self.conf_of())
-        elif not on and self.link().is_symlink():
-            self.link().unlink()
+        if on and not self.link.is_symlink():
+            self.link.symlink_to(self.conf_of())
+        elif not on:
+            self.link.unlink(missing_ok=True)
 
     def text(self):
-        return self.link().read_text() if self.link().exists() else ""
-
-    def user(self):
-        return os.geteuid()
+        return self.link.read_text() if self.link.exists() else ""
 
     def is_running(self):
         return True
@@ -101,11 +97,10 @@ class Ender:
     def step(self, real):
         def wrapped(*args, **kw):
             self.left -= 1
-            now = self.left == 0
-            if now and not self.after:
+            if self.left == 0 and not self.after:
                 self.end()
-            result = real(*args, **kw)
-            if now and self.after:
+            is_last, result = self.left == 0, real(*args, **kw)
+            if is_last and self.after:
                 self.end()
             return result
 
@@ -198,13 +193,6 @@ def test_a_check_that_fails_takes_all_back(tmp_path):
     check(place, before)
 
 
-def test_a_full_disk_is_named_with_the_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: full())
-    with pytest.raises(OSError, match=str(tmp_path / "x")):
-        state.replace(str(tmp_path / "x"), b"")
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_configuration_that_was_broken_before_does_not_keep_what_is_disabled(tmp_path, capsys):
     place, _, after, _ = prepare(tmp_path, "disable")
 
@@ -228,11 +216,16 @@ def known():
         site_of(1, b"x"), versioned=["https://a.example/a.js?v=1"])])
 
 
-def test_a_state_is_read_as_it_was_written(tmp_path):
+def test_a_state_is_read_as_it_was_written(tmp_path, monkeypatch):
     path = tmp_path / "state.json"
     state.write(path, known())
     assert state.read(path) == known() and path.stat().st_mode & 0o777 == 0o600
     assert state.read(tmp_path / "none") is None
+    # A full disk is named with the path.
+    monkeypatch.setattr(os, "fsync", lambda _: full())
+    with pytest.raises(OSError, match=str(tmp_path / "x")):
+        state.replace(str(tmp_path / "x"), b"")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 SITE_DAMAGE = [
