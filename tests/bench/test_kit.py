@@ -83,9 +83,7 @@ def test_each_part_has_its_share_of_the_budget(monkeypatch, tmp_path):
     assert one.part(0.25) == (25, 25)
     now[0] = 20
     assert one.part(0.5) == (75, 55)
-
-
-def test_failures_and_a_machine_that_is_not_quiet_are_named():
+    # Failures, and a machine that is not quiet, are named.
     good = {"leg": "a", "requests": 10, "failed": 0, "foreign_share": 0.0}
     assert rounds.remarks([good] * 10, "leg") == []
     said = rounds.remarks([good, {**good, "leg": "b", "failed": 5, "foreign_share": 0.4}], "leg")
@@ -94,18 +92,16 @@ def test_failures_and_a_machine_that_is_not_quiet_are_named():
 
 def test_run_ends_its_processes_and_removes_its_directory(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "PATIENCE", 0.3)
-    with pytest.raises(RuntimeError):
-        with run.Run("x", out=tmp_path / "out") as one:
-            work = one.work
-            # A shell with a child of its own, both deaf to SIGTERM.
-            server = one.start(["sh", "-c", "trap '' TERM; sleep 60 & echo ready; wait; sleep 60"],
-                               work / "log")
-            assert tools.wait_for(lambda: "ready" in (work / "log").read_text(), 60)
-            one.save_table("", [{"a": 1}])
-            raise RuntimeError
+    with pytest.raises(RuntimeError), run.Run("x", out=tmp_path / "out") as one:
+        work = one.work
+        # A shell with a child of its own, both deaf to SIGTERM.
+        server = one.start(["sh", "-c", "trap '' TERM; sleep 60 & echo ready; wait; sleep 60"],
+                           work / "log")
+        assert tools.wait_for(lambda: "ready" in (work / "log").read_text(), 60)
+        one.save_table("", [{"a": 1}])
+        raise RuntimeError
     assert not run.group_runs(server.pid)
-    assert not work.exists()
-    assert not (tmp_path / "out").exists()
+    assert not work.exists() and not (tmp_path / "out").exists()
 
 
 def test_run_publishes_tables_with_the_columns_of_all_rows(tmp_path):
@@ -143,6 +139,5 @@ def test_interrupt_keeps_nothing_of_an_unfinished_experiment(tmp_path, number):
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
         errors = process.communicate(timeout=30)[1]
-    assert process.returncode == 130, errors
-    assert b"interrupted" in errors
+    assert process.returncode == 130 and b"interrupted" in errors, errors
     assert not list(tmp_path.iterdir())

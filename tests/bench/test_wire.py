@@ -1,5 +1,5 @@
-"""What the kit reads: interface counters, frames and pipelined responses off the wire; reports of wrk
-and h2load, /proc and the module's status."""
+"""What the kit reads: interface counters, frames and pipelined responses off the wire; reports of
+wrk and h2load, /proc and the module's status."""
 
 import dataclasses
 import math
@@ -9,8 +9,7 @@ import zlib
 
 import pytest
 
-from benchkit import (capture, codecs, corpus, http1, link, load, pieces, sample, server,
-                      visit)
+from benchkit import capture, codecs, corpus, http1, link, load, pieces, sample, server, visit
 from benchkit.tools import BenchError
 from codeckit import dictionaries
 

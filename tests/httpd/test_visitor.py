@@ -185,7 +185,8 @@ OTHERS_MAY = "others than who has started httpd may write"
     pytest.param({"owner": 65534}, OTHERS_MAY, marks=pytest.mark.root),
     ({"text": "elastic-visitor 2\nsha256 {}\n"}, "it is not the token"),
     ({"text": "elastic-visitor 1\nsha256 {:.63}\n"}, "it is not the token"),
-    ({"text": "elastic-visitor 1\nsha256 {}0"}, "it is not the token"), ({"text": ""}, "not the token")])
+    ({"text": "elastic-visitor 1\nsha256 {}0"}, "it is not the token"),
+    ({"text": ""}, "not the token")])
 def test_a_file_that_is_not_in_order_is_refused(server, given, why):
     with token_of(server, **given) as token:
         refused(server, {FIELD: token if given else token[::-1]}, why)
