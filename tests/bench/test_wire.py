@@ -209,6 +209,7 @@ def test_h2load_summary_and_log():
     seen = load.parse_h2load(H2LOAD_REFUSED)
     assert (seen.requests, seen.failed, seen.rate) == (0, 2, 0) and math.isnan(seen.p50_ms)
 
+
 @pytest.mark.parametrize("text, seconds", [
     ("241us", 0.000241), ("501.23ms", 0.50123), ("1.00s", 1), ("20.05s", 20.05),
     ("1m2s", 62), ("1h1m1s", 3661)])

@@ -44,6 +44,8 @@ AddType text/html .shtml
          'Substitute "s/server/SERVER/q"')
 WATCHED = ("watched", "inspected", "alone", "ratelimit", "copies")
 WORDS = BODY.replace(b"server", b"SERVER")
+
+
 @pytest.fixture(scope="module")
 def site(httpd_shared):
     server = httpd_shared(CONFIG, modules=["unique_id", "security2", "include", "substitute", "sed",

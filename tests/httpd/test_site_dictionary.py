@@ -18,14 +18,14 @@ import pytest
 from kit import CGID_RELOADED, env, sanitizer, tls
 from kit.debian import Debian
 from kit.dictionary import decoded, make_store
-from kit.dictionary_site import (COUNT, HOST, SCRIPT, Site, files_of, listing, page, pages,
-                                 words)
+from kit.dictionary_site import COUNT, HOST, SCRIPT, Site, files_of, listing, page, pages, words
 from kit.process import Listener, free_port, until
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
 SECOND = "second.example.test"
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d"
+
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
@@ -112,6 +112,8 @@ def test_enabled_visited_and_disabled(site, tmp_path):
 
 
 # --- renewal
+
+
 def test_renewed_where_it_is_better_or_due(site, tmp_path):
     one = site(enabled=True)
     first_url = one.link()
