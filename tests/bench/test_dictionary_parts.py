@@ -122,55 +122,54 @@ exit {status}
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
-    """has(systemd=, cron=): a machine with these; the folder has systemctl's log and cron.d."""
+    """has(systemd=, cron=): a machine with these; what systemctl was told, and what cron has."""
     monkeypatch.setattr(timer.os, "geteuid", lambda: 0)
     monkeypatch.setattr(state, "FOLDER", "/default")
     monkeypatch.setenv("PATH", str(tmp_path))
 
     def has(systemd, cron, status=0):
-        tool = tmp_path / "systemctl"
-        tool.write_text(SYSTEMCTL.format(log=tmp_path / "log", status=status))
+        tool, log = tmp_path / "systemctl", tmp_path / "log"
+        tool.write_text(SYSTEMCTL.format(log=log, status=status))
         tool.chmod(0o755)
         for name, there in (("SYSTEMD", systemd), ("CRON", cron)):
             folder = tmp_path / name.lower()
             monkeypatch.setattr(timer, name, str(folder))
             if there:
                 folder.mkdir()
-        return tmp_path
+        return lambda: log.read_text().splitlines(), lambda: list((tmp_path / "cron").glob("*"))
 
     return has
 
 
 def test_systemds_timer_is_turned_on_and_off(machine):
-    folder = machine(systemd=True, cron=True)
-    assert "elastic-dictionary.timer" in timer.turn_on("/default")
-    assert timer.status() == "by elastic-dictionary.timer"
-    timer.turn_off("/default")
+    told, crons = machine(systemd=True, cron=True)
     unit = "elastic-dictionary.timer"
-    assert (folder / "log").read_text().splitlines() == [
-        f"--quiet enable --now {unit}", f"--quiet is-enabled {unit}",
-        f"--quiet disable --now {unit}", f"--quiet clean --what=state {unit}"]
-    assert not list((folder / "cron").iterdir())
+    assert unit in timer.turn_on("/default")
+    assert timer.status() == f"by {unit}"
+    timer.turn_off("/default")
+    assert told() == [f"--quiet enable --now {unit}", f"--quiet is-enabled {unit}",
+                      f"--quiet disable --now {unit}", f"--quiet clean --what=state {unit}"]
+    assert not crons()
 
 
 def test_cron_where_there_is_no_systemd(machine):
-    folder = machine(systemd=False, cron=True)
+    _, crons = machine(systemd=False, cron=True)
     assert "cron/elastic-dictionary" in timer.turn_on("/default")
-    text = (folder / "cron" / "elastic-dictionary").read_text()
+    [file] = crons()
     # Nothing is said where the program is gone; what failed is mailed.
     assert re.search(r"(?m)^\d{1,2} [1-5] \* \* [0-6] root \[ ! -x (\S+) \] \|\| "
-                     r"\1 renew >/dev/null$", text)
-    assert timer.status().endswith("cron/elastic-dictionary")
+                     r"\1 renew >/dev/null$", file.read_text())
+    assert timer.status() == f"by {file}"
     timer.turn_off("/default")
-    assert not list((folder / "cron").iterdir()) and timer.status() == "by nobody"
+    assert not crons() and timer.status() == "by nobody"
 
 
-@pytest.mark.parametrize("systemd, status, folder_", [
+@pytest.mark.parametrize("systemd, status, folder", [
     (False, 0, "/default"), (True, 1, "/default"), (True, 0, "/other")])
-def test_nobody_renews(machine, systemd, status, folder_):
-    folder = machine(systemd, cron=systemd, status=status)
-    assert "once a week: elastic-dictionary renew" in timer.turn_on(folder_)
-    assert not systemd or not list((folder / "cron").iterdir())
+def test_nobody_renews(machine, systemd, status, folder):
+    _, crons = machine(systemd, cron=systemd, status=status)
+    assert "once a week: elastic-dictionary renew" in timer.turn_on(folder)
+    assert not crons()
 
 
 def test_the_units_fit_each_other():

@@ -93,16 +93,12 @@ def names(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_documents_and_scripts_are_installed_with_what_they_need(installed):
+def test_all_is_installed_with_what_it_needs(installed):
     docs = installed.found("CHANGES.md").parent
     assert names(docs / "docs") == names(ROOT / "docs")
     for page in docs.rglob("*.md"):
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), (page, link)
-    for name in ("elasticd.service", "elastic-dictionary.service"):
-        unit = installed.found(name).read_text()
-        for path in re.findall(r"(?m)^(?:Documentation=file:|ExecStart=)(/\S*)", unit):
-            assert installed.at(path).is_file()
     for name in ("elastic-dictionary", "elastic-precompress", "elastic-why"):
         script = installed.found(name)
         assert script.parent.name == "bin"
@@ -110,6 +106,14 @@ def test_documents_and_scripts_are_installed_with_what_they_need(installed):
     assert not list(installed.root.rglob("benchkit"))
     [way] = re.findall(r'(?m)^REASONS = HERE \+ "(.*)"$', script.read_text())
     assert "### type" in pathlib.Path(f"{script.parent}{way}").read_text()
+    # The configuration is that of the sources.
+    assert installed.conf.read_bytes() == (ROOT / "conf" / "elastic.conf").read_bytes()
+    assert {path.stat().st_mode & 0o777 for path in installed.available.glob("elastic*")} == {0o644}
+    for file in (installed.found("elasticd.service"), installed.found("elastic-dictionary.service"),
+                 installed.available / "elastic.load"):
+        paths = re.findall(r"(?m)^(?:Documentation=file:|ExecStart=|LoadModule \w+ )(/\S*)",
+                           file.read_text())
+        assert paths and all(installed.at(path).is_file() for path in paths), file
 
 
 @pytest.mark.parametrize("name, page", [
@@ -141,14 +145,6 @@ def test_pages_of_the_manual_are_man_pages(installed, name, page):
         assert lines
 
 
-def test_the_configuration_is_that_of_the_sources(installed):
-    assert installed.conf.read_bytes() == (ROOT / "conf" / "elastic.conf").read_bytes()
-    load = (installed.available / "elastic.load").read_text()
-    [path] = re.findall(r"(?m)^LoadModule elastic_module (/.*)$", load)
-    assert installed.at(path).is_file()
-    assert {path.stat().st_mode & 0o777 for path in installed.available.glob("elastic*")} == {0o644}
-
-
 def test_nothing_is_configured_where_httpd_has_no_such_layout(build, tmp_path):
     made = Installation(build, tmp_path / "root", confdir="")
     before = made.prepare()
@@ -162,23 +158,22 @@ def test_nothing_is_configured_where_httpd_has_no_such_layout(build, tmp_path):
 
 
 def test_an_edited_file_stays_and_the_new_one_is_beside_it(installed):
-    files = [installed.available / name for name in ("elastic.conf", "elastic.load")]
-    defaults = {file: file.read_text() for file in files}
-    news = {file: file.with_name(f"{file.name}.new") for file in files}
-    for file in files:
-        file.write_text(defaults[file] + "# mine\n")
+    defaults = {file: file.read_text() for file in (installed.conf,
+                                                    installed.available / "elastic.load")}
+    for file, text in defaults.items():
+        file.write_text(text + "# mine\n")
     # At the second time this default is the one that was installed last.
     for said in (installed.make("install"), installed.make("install")):
-        for file in files:
-            assert file.read_text() == defaults[file] + "# mine\n"
-            assert news[file].read_text() == defaults[file]
+        for file, text in defaults.items():
+            assert file.read_text() == text + "# mine\n"
+            assert file.with_name(f"{file.name}.new").read_text() == text
             assert f"{file.name} was edited and stays; the new one is {file.name}.new" in said
     # Once the new one is taken over, it is no longer beside.
-    for file in files:
-        file.write_text(defaults[file])
+    for file, text in defaults.items():
+        file.write_text(text)
     assert "was edited" not in installed.make("install")
-    for file in files:
-        assert file.read_text() == defaults[file] and not news[file].exists()
+    for file, text in defaults.items():
+        assert file.read_text() == text and not file.with_name(f"{file.name}.new").exists()
 
 
 def test_a_file_that_nobody_edited_is_replaced(installed):
@@ -224,8 +219,7 @@ def test_uninstall_keeps_an_edited_file(installed):
     enable(installed)
     installed.conf.write_text("# mine\n")
     installed.make("install")
-    said = installed.make("uninstall")
-    assert "elastic.conf was edited and stays" in said
+    assert "elastic.conf was edited and stays" in installed.make("uninstall")
     assert installed.conf.read_text() == "# mine\n"
     assert [path.name for path in installed.available.glob("elastic*")] == ["elastic.conf"]
     assert not (installed.enabled / "elastic.conf").is_symlink()
