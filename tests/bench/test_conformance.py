@@ -1,4 +1,4 @@
-"""tests/conformance: this module keeps all that it asks, and a server that breaks a rule is found."""
+"""tests/conformance: this module keeps all that it asks; a server that breaks a rule is found."""
 
 import gzip
 import http.server
