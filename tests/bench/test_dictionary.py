@@ -254,9 +254,7 @@ def test_each_piece_of_a_dictionary_can_be_looked_for_on_pages():
     for piece in (kept, kept[7:-5]):  # as training cuts it
         assert not making.Text(pages_of(8)).lacks(piece)
     assert making.Text(pages_of(3)).lacks(kept)
-
-
-def test_the_pieces_of_a_large_dictionary_are_found_soon():
+    # Those of a large dictionary are found soon.
     pages = as_pages(b"".join(b"<p>" + words(f"{n} {m}", 40).encode() for m in range(100))
                      for n in range(15))
     content = b"".join(page_.body[at:at + 60] for page_ in pages for at in range(5, 30_000, 600))
@@ -352,13 +350,6 @@ def test_pages_are_fetched_twice_and_a_dictionary_is_made_of_them(site, capsys):
     enable.check_gain(made_["figures"], state.Options())
     again = enable.train(order, pages, made_["content"])
     assert not again["is_gone"] and again["previous"] == again["figures"]
-
-
-def test_a_bad_line_of_a_list_is_refused_by_name(site):
-    bad = ["base64", "https://[bad/", "relative", "https://a b/"]
-    found = visit.fetch(order_of(site, [*TWELVE, "/cookie", *bad]))
-    assert len(found["pages"]) == 12
-    assert bad == [url for url, reason in found["refused"] if "/cookie" not in url and reason]
 
 
 def linking(*paths):
@@ -497,3 +488,8 @@ def test_too_few_pages(site, tmp_path):
     (tmp_path / "pages").write_text("# none\n")
     with pytest.raises(exchange.Failed, match="no URL is in it"):
         order_of(site, pages=str(tmp_path / "pages"))
+    # A bad line of a list is refused by name.
+    bad = ["base64", "https://[bad/", "relative", "https://a b/"]
+    found = visit.fetch(order_of(site, [*TWELVE, "/cookie", *bad]))
+    assert len(found["pages"]) == 12
+    assert bad == [url for url, reason in found["refused"] if "/cookie" not in url and reason]
