@@ -17,18 +17,6 @@ CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 SIZED = b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 4\r\n\r\nbody"
 
 
-@pytest.mark.parametrize("text", [CHUNKED, SIZED, SIZED.replace(b"4", b"0")[:-4]])
-@pytest.mark.parametrize("piece", [1, 2, 3, 7, 1000])
-def test_answer_is_whole_at_its_last_byte(text, piece):
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        one = clients.Connection(listener.getsockname())
-        with one.socket:
-            one.carry(types.SimpleNamespace(), b"")
-            pieces = [text[start:start + piece] for start in range(0, len(text), piece)]
-            assert [one.feed(data) for data in pieces] == [False] * (len(pieces) - 1) + [True]
-            assert (one.answer.status, one.bytes) == (200, len(text))
-
-
 @contextlib.contextmanager
 def planted(behave):
     """A server that has `behave(connection, path)` answer each request; its requests' paths."""

@@ -4,7 +4,6 @@ compression costs, pooled over rounds on a machine whose speed drifts.
 One test goes through all experiments, of this folder's runs and of the kept results.
 """
 
-import copy
 import json
 import math
 import pathlib
@@ -82,30 +81,13 @@ def contradictions(facts):
     return said
 
 
-def swapped(facts, **changes):
-    found = copy.deepcopy(facts)
-    found["findings"][0] |= changes
-    return found
-
-
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_what_is_published_agrees_with_its_own_figures(name):
-    """And each kind of swap is found."""
-    facts = EXPERIMENTS[name]
-    assert contradictions(facts) == []
-    others = [one for one in facts["findings"] if one["here"] != results.headline(facts)["here"]]
-    swaps = [{**facts, "headline": one["key"], "means": "It is not so."} for one in others[:1]]
-    if name == "levels":  # no round decides what the source says
-        swaps.append(swapped(facts, low=0, high=None, limit="", outcome=SAME,
-                             here=number(facts["findings"][0]["figure"])))
-    for swap in (*swaps, {**facts, "headline": "another"},
-                 swapped(facts, here="4.56 (4.55 to 4.57)"),
-                 {**facts, "means": "It takes 4.56 times as long."}):
-        assert contradictions(swap) != []
-    # The terminal's table has eighty columns and one sentence.
-    lines = cli.table(facts).splitlines()
+    """And the terminal's table has eighty columns and one sentence."""
+    assert contradictions(EXPERIMENTS[name]) == []
+    lines = cli.table(EXPERIMENTS[name]).splitlines()
     assert max(len(line) for line in lines) <= 80
-    assert facts["means"].split()[0] in " ".join(lines)
+    assert EXPERIMENTS[name]["means"].split()[0] in " ".join(lines)
 
 
 def test_the_kept_page_has_each_headline_and_is_small():

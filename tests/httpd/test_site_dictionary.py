@@ -448,17 +448,6 @@ def test_what_only_this_machine_may_see_is_never_read(site):
     assert one.get("/local/x.html", Elastic_Visitor="0" * 64).status == 200
 
 
-def test_robots_and_a_sitemap(site):
-    one = site(files={**pages(), "/index.html": listing([])})
-    locs = "".join(f"<url><loc>{one.url}{path}</loc></url>" for path in pages())
-    one.server.write("robots.txt",
-                     f"User-agent: *\nDisallow: /3.html\nSitemap: {one.url}/map.xml\n")
-    one.server.write("map.xml", f"<urlset>{locs}</urlset>")
-    said = one.run("enable", "--yes")
-    assert f"not used: {one.url}/3.html: robots.txt forbids it" in said
-    assert said.count(".html  ") == COUNT - 1
-
-
 def test_scripts_and_styles_with_a_version(site, tmp_path):
     head = ('<script src="/js/app.0a1b2c3d4e.js"></script><script src="/js/plain.js"></script>'
             '<link rel="stylesheet" href="/css/site-1.2.3.css">'
