@@ -2,15 +2,14 @@
 
 import os
 import pathlib
-import shutil
 import sys
-import tempfile
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 sys.path.insert(0, str(ROOT / "scripts"))
+
 
 @pytest.fixture
 def module():
@@ -21,27 +20,12 @@ def module():
     return path
 
 
-@pytest.fixture
-def lacking():
-    """The names of programs that this release of the distribution does not have."""
-    return set(os.environ.get("ELASTIC_LACKING", "").split())
-
-
 @pytest.fixture(autouse=True)
 def affinity():
     """A run moves its process to one CPU; the tests after it get theirs back."""
     cpus = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, cpus)
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that the servers' own user may enter, which pytest's are not."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="elastic-bench-test-"))
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.hookimpl(trylast=True)  # what is deselected has gone

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 
-import pytest
 import yaml
 
 from benchkit import tools
@@ -14,47 +13,32 @@ from benchkit import tools
 ROOT = tools.ROOT
 
 
-def pairs(matrix, release, command):
+def jobs(matrix, release, command):
     """[(release, command)] of a matrix, whose values are words or lists of them."""
     listed = [[one] if isinstance(one, str) else one for one in (matrix[release], matrix[command])]
     return list(itertools.product(*listed))
 
 
-def github():
-    job = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())["jobs"]["check"]
-    matrix = job["strategy"]["matrix"]
-    assert job["container"]["image"] == "${{ matrix.release }}"
-    assert job["steps"][-1]["run"] == "${{ matrix.command }}"
-    return [pair for one in (matrix, *matrix["include"])
-            for pair in pairs(one, "release", "command")]
-
-
-def gitlab():
-    job = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())["check"]
-    assert job["image"] == "$RELEASE" and job["script"] == ["$COMMAND"]
-    return [pair for one in job["parallel"]["matrix"] for pair in pairs(one, "RELEASE", "COMMAND")]
-
-
-def known():
-    """The words that `scripts/check --help` explains."""
+def test_each_job_is_a_command_of_ours_and_both_run_the_same():
+    github = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text())["jobs"]["check"]
+    matrix = github["strategy"]["matrix"]
+    assert github["container"]["image"] == "${{ matrix.release }}"
+    assert github["steps"][-1]["run"] == "${{ matrix.command }}"
+    found = [job for one in (matrix, *matrix["include"]) for job in jobs(one, "release", "command")]
+    gitlab = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())["check"]
+    assert gitlab["image"] == "$RELEASE" and gitlab["script"] == ["$COMMAND"]
+    assert found == [job for one in gitlab["parallel"]["matrix"]
+                     for job in jobs(one, "RELEASE", "COMMAND")]
+    # The words that `scripts/check --help` explains, and the releases that are known.
     told = subprocess.run([ROOT / "scripts" / "check", "--help"], capture_output=True, text=True,
                           check=True).stdout
-    return set(re.findall(r"(?m)^  (\w+) ", told))
-
-
-@pytest.mark.parametrize("file", [github, gitlab])
-def test_each_job_is_a_command_of_ours(file):
-    text = (ROOT / "scripts" / "lib" / "distribution").read_text()
-    known_releases = set(re.findall(r"(?m)^([\d.]+) \| \w+\)", text))
-    for release, command in file():
+    known = re.findall(r"(?m)^  (\w+) ", told)
+    releases = re.findall(r"(?m)^([\d.]+) \| \w+\)",
+                          (ROOT / "scripts" / "lib" / "distribution").read_text())
+    for release, command in found:
         path, *words = command.split()
         assert os.access(ROOT / path, os.X_OK), command
-        assert not words or path == "scripts/check" and words[0] in known(), command
-        assert release.partition(":")[2] in known_releases, release
-    assert {release for release, command in file() if command == ".ci/run"} \
-        == {f"{name}:{number}" for name, number in
-            (("debian", "12"), ("debian", "13"), ("ubuntu", "24.04"))}
-
-
-def test_both_run_the_same():
-    assert github() == gitlab()
+        assert not words or path == "scripts/check" and words[0] in known, command
+        assert release.partition(":")[2] in releases, release
+    assert {release for release, command in found if command == ".ci/run"} \
+        == {"debian:12", "debian:13", "ubuntu:24.04"}

@@ -10,44 +10,11 @@ import types
 
 import pytest
 
-from benchkit import clients, http1, rounds, spikes
+from benchkit import clients, rounds, spikes
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
 SIZED = b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 4\r\n\r\nbody"
-
-
-@pytest.mark.parametrize("text", [CHUNKED, SIZED, SIZED.replace(b"4", b"0")[:-4]])
-@pytest.mark.parametrize("piece", [1, 2, 3, 7, 1000])
-def test_answer_is_whole_at_its_last_byte(text, piece):
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        one = clients.Connection(listener.getsockname())
-        with one.socket:
-            one.carry(types.SimpleNamespace(), b"")
-            pieces = [text[start:start + piece] for start in range(0, len(text), piece)]
-            assert [one.feed(data) for data in pieces] == [False] * (len(pieces) - 1) + [True]
-            assert (one.answer.status, one.bytes) == (200, len(text))
-
-
-@pytest.mark.parametrize("text", [b"HTTP/1.1 200 OK\r\n\r\n", b"nonsense\r\n\r\n",
-                                  b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"])
-def test_what_is_no_response_or_has_no_end_is_an_error(text):
-    with pytest.raises(ValueError):
-        list(http1.Responses().feed(text))
-
-
-def test_connection_that_the_server_is_to_close_is_not_used_again():
-    closing = SIZED.replace(b"\r\n\r\n", b"\r\nConnection: Close\r\n\r\n")
-    peers = []
-
-    def behave(connection, _):
-        peers.append(connection.getpeername())
-        connection.sendall(closing)
-
-    visits = [clients.Visit(0.002 * number, "/") for number in range(3 * clients.KEPT)]
-    seen, _ = results(behave, visits)
-    assert not any(one.lost for one in seen.results)
-    assert len(set(peers)) == len(visits)
 
 
 @contextlib.contextmanager
@@ -76,9 +43,13 @@ def planted(behave):
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def results(behave, visits, patience=30):
+def results(behave, visits, patience=30, **more):
     with planted(behave) as (server, seen):
-        return clients.replay(server, visits, {"Accept-Encoding": "gzip"}, patience), seen
+        return clients.replay(server, visits, {"Accept-Encoding": "gzip"}, patience, **more), seen
+
+
+def each(count, every=0.0, path="/sized"):
+    return [clients.Visit(every * number, path) for number in range(count)]
 
 
 def answer_all(connection, path):
@@ -94,6 +65,21 @@ def test_each_is_answered_and_counted():
     assert {one.bytes for one in seen.results[1::2]} == {len(SIZED)}
     assert all(0 < one.seconds < 30 and one.requests == 1 for one in seen.results)
     assert len(seen.between(0.05, 0.1)) == 50
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_connection_that_the_server_closes_is_not_used_again(says_so):
+    peers = set()
+
+    def behave(connection, _):
+        peers.add(connection.getpeername())
+        head = b"\r\nConnection: Close\r\n\r\n" if says_so else b"\r\n\r\n"
+        connection.sendall(SIZED.replace(b"\r\n\r\n", head))
+        return None if says_so else False
+
+    seen, _ = results(behave, each(3 * clients.KEPT, 0.002))
+    assert not any(one.lost for one in seen.results)
+    assert len(peers) == 3 * clients.KEPT
 
 
 def test_one_that_gives_up_is_lost_and_one_that_retries_is_bounded():
@@ -131,7 +117,7 @@ def test_what_is_no_good_answer_is_lost(text, requests):
 
 
 def test_what_was_not_sent_in_time_is_counted():
-    visits = [clients.Visit(at, "/") for at in (0, 1, 2)]
+    visits = each(3, 1)
     seen = clients.Seen(50.0, [
         clients.Result(visits[0], 0.2, 100, 1, 0.0), clients.Result(visits[1], math.inf, 0, 1, 0.3),
         clients.Result(visits[2], 0.4, 100, 1, 0.3)], [(0, 0), (1, 0.5)], 0.1, 0.4)
@@ -139,9 +125,7 @@ def test_what_was_not_sent_in_time_is_counted():
     assert seen.conditions(0.3)["sent_share"] == 1
     assert (seen.failures(0, 3), seen.failures(0, 1), seen.cpu_share(0, 1)) == (1, 0, 0.5)
     assert [one.at for one in seen.answered(0, 3)] == [0, 2]
-
-
-def test_what_shows_the_load_and_not_the_server_is_no_result():
+    # What shows the load and not the server is no result.
     good = {"sent_share": 1.0, "load_cpu_share": 0.5}
     assert rounds.sent([good]) == ([good], [])
     for bad in ({"sent_share": 0.98}, {"load_cpu_share": 0.95}):
@@ -149,39 +133,28 @@ def test_what_shows_the_load_and_not_the_server_is_no_result():
         assert rows == [good] and said[0].startswith("1 of 2 legs are no result")
 
 
-def test_clients_that_cannot_send_as_fast_as_they_should_say_so(monkeypatch):
+def before_each(monkeypatch, wait):
+    """`wait` comes before each request."""
     send = clients.Clients.send
+    monkeypatch.setattr(clients.Clients, "send",
+                        lambda *arguments, **options: [wait(), send(*arguments, **options)])
 
-    def slow(*arguments, **options):
-        time.sleep(0.002)
-        send(*arguments, **options)
 
-    monkeypatch.setattr(clients.Clients, "send", slow)
-    seen, _ = results(answer_all, [clients.Visit(0, "/sized") for _ in range(100)])
+def test_clients_that_cannot_send_as_fast_as_they_should_say_so(monkeypatch):
+    before_each(monkeypatch, lambda: time.sleep(0.002))
+    seen, _ = results(answer_all, each(100))
     assert seen.sent_share() < 0.5 < clients.SENT
 
 
 def test_cpu_of_the_clients_is_counted(monkeypatch):
-    def busy(seconds):
-        until = time.process_time() + seconds
+    def busy():
+        until = time.process_time() + 0.01
         while time.process_time() < until:
             pass
 
-    send = clients.Clients.send
-    monkeypatch.setattr(clients.Clients, "send",
-                        lambda *arguments, **options: [busy(0.01), send(*arguments, **options)])
-    seen, _ = results(answer_all, [clients.Visit(0, "/sized") for _ in range(50)])
+    before_each(monkeypatch, busy)
+    seen, _ = results(answer_all, each(50))
     assert 0.5 < seen.load_cpu_share * (seen.cpu[-1][0] - seen.cpu[0][0]) < 2
-
-
-def test_kept_connection_that_the_server_has_closed_is_replaced():
-    def closing(connection, path):
-        answer_all(connection, path)
-        return False  # though it has not said so
-
-    visits = [clients.Visit(0.002 * number, "/sized") for number in range(3 * clients.KEPT)]
-    seen, _ = results(closing, visits)
-    assert not any(one.lost for one in seen.results)
 
 
 def test_client_whose_kept_connection_ends_gives_up_in_time():
@@ -194,25 +167,22 @@ def test_client_whose_kept_connection_ends_gives_up_in_time():
             return len(tries) > 1  # the first ends the connection, the second says nothing
         return answer_all(connection, path)
 
-    visits = [clients.Visit(0.002 * number, "/sized") for number in range(2 * clients.KEPT)]
     # On a busy machine it takes a while to learn that the first connection has ended.
-    seen, _ = results(silent, [*visits, clients.Visit(1, "/last")], 5)
+    seen, _ = results(silent, [*each(2 * clients.KEPT, 0.002), clients.Visit(1, "/last")], 5)
     assert seen.results[-1].lost and len(tries) == 2
 
 
 def test_pieces_and_a_coded_body_are_kept_for_who_asks():
     coded = SIZED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: br\r\n\r\n")
-    with planted(lambda connection, path: connection.sendall(
-            coded if path == "/coded" else CHUNKED) or True) as (server, _):
-        seen = clients.replay(server, [clients.Visit(0, "/coded"), clients.Visit(0.01, "/plain")],
-                              {}, 30, keep=True)
+    seen, _ = results(lambda connection, path: connection.sendall(
+        coded if path == "/coded" else CHUNKED),
+        [clients.Visit(0, "/coded"), clients.Visit(0.01, "/plain")], keep=True)
     by_path = {one.visit.path: one for one in seen.results}
-    coded_one, plain = by_path["/coded"], by_path["/plain"]
-    assert (coded_one.coding, coded_one.body) == ("br", b"body")
-    assert (plain.coding, plain.body) == ("", b"")
-    assert coded_one.pieces[-1][1:] == (len(coded), 4)
-    assert plain.pieces[-1][1:] == (len(CHUNKED), 21)
-    assert all(0 < one.pieces[-1][0] <= one.seconds for one in seen.results)
+    for path, coding, body, bytes_, length in (
+            ("/coded", "br", b"body", len(coded), 4), ("/plain", "", b"", len(CHUNKED), 21)):
+        one = by_path[path]
+        assert (one.coding, one.body, one.pieces[-1][1:]) == (coding, body, (bytes_, length))
+        assert 0 < one.pieces[-1][0] <= one.seconds
 
 
 def test_a_phase_that_is_overrun_has_no_time():

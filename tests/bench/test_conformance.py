@@ -1,5 +1,6 @@
-"""tests/conformance: this module keeps all that it asks, and a server that breaks a rule is found."""
+"""tests/conformance: this module keeps all that it asks; a server that breaks a rule is found."""
 
+import gzip
 import http.server
 import importlib
 import sys
@@ -35,8 +36,6 @@ class Wrong(http.server.BaseHTTPRequestHandler):
     """Answers gzip whatever is accepted, with one strong tag, no Vary, and a false length."""
 
     def do_GET(self):
-        import gzip
-
         plain = self.headers.get("Accept-Encoding") == "identity"
         body = PAGE if plain else gzip.compress(PAGE)
         self.send_response(200)
@@ -56,16 +55,11 @@ class Wrong(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module")
-def wrong():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Wrong)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-def test_a_server_that_breaks_rules_is_found(wrong):
-    found = command.verdicts(checks.Target(wrong, "/"))
+def test_a_server_that_breaks_rules_is_found():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Wrong) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found = command.verdicts(checks.Target(f"http://127.0.0.1:{server.server_port}", "/"))
+        server.shutdown()
     broken = {check.name for check, (verdict, _) in found.items() if verdict == command.BROKEN}
     assert {"negotiation/refused", "negotiation/empty", "negotiation/unknown", "vary/encoded",
             "vary/as-it-is", "tags/strong", "tags/revalidation", "tags/weakly", "tags/other-match",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import itertools
 import json
 import os
 import pathlib
@@ -18,33 +19,29 @@ class Httpd:
     """One that "runs" the configuration as it was at its last reload, and needs its files."""
 
     is_debian, given = True, "apachectl"
+    user = staticmethod(os.geteuid)
 
     def __init__(self, root):
         self.root, self.folder = root, str(root / "etc")
         self.running = root / "running"
+        self.link = root / "etc/conf-enabled/elastic-dictionary.conf"
         for name in ("conf-available", "conf-enabled"):
             (root / "etc" / name).mkdir(parents=True, exist_ok=True)
 
     def conf_of(self):
         return str(self.root / "etc/conf-available/elastic-dictionary.conf")
 
-    def link(self):
-        return self.root / "etc/conf-enabled/elastic-dictionary.conf"
-
     def is_switched(self):
-        return self.link().exists()
+        return self.link.exists()
 
     def switch(self, on):
-        if on and not self.link().is_symlink():
-            self.link().symlink_to(self.conf_of())
-        elif not on and self.link().is_symlink():
-            self.link().unlink()
+        if on and not self.link.is_symlink():
+            self.link.symlink_to(self.conf_of())
+        elif not on:
+            self.link.unlink(missing_ok=True)
 
     def text(self):
-        return self.link().read_text() if self.link().exists() else ""
-
-    def user(self):
-        return os.geteuid()
+        return self.link.read_text() if self.link.exists() else ""
 
     def is_running(self):
         return True
@@ -100,11 +97,10 @@ class Ender:
     def step(self, real):
         def wrapped(*args, **kw):
             self.left -= 1
-            now = self.left == 0
-            if now and not self.after:
+            if self.left == 0 and not self.after:
                 self.end()
-            result = real(*args, **kw)
-            if now and self.after:
+            is_last, result = self.left == 0, real(*args, **kw)
+            if is_last and self.after:
                 self.end()
             return result
 
@@ -138,21 +134,18 @@ def in_child(work):
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
 
 
-def states(place, how):
-    """(before, after, the new content) of a change."""
-    first, second = site_of(1, CONTENTS[0]), site_of(2, CONTENTS[1])
-    other = site_of(3, CONTENTS[0] + b"3", "b.example")
-    none = state.State(place.server.folder, "apachectl",
-                       store=str(place.server.root / "store"), made_store=True)
-    one = dataclasses.replace(none, sites=[first])
-    return {"enable": (none, one, CONTENTS[0]), "renew": (one, one.put(second), CONTENTS[1]),
-            "another": (one, one.put(other), CONTENTS[0] + b"3"),
-            "disable": (one, none, None)}[how]
-
-
 def prepare(root, how):
+    """(place, state before, state after, the new content) of a change."""
     place = place_of(root)
-    before, after, content = states(place, how)
+    one = dataclasses.replace(
+        state.State(place.server.folder, "apachectl", store=str(root / "store"), made_store=True),
+        sites=[site_of(1, CONTENTS[0])])
+    third = CONTENTS[0] + b"3"
+    before, after, content = {
+        "enable": (one.without(one.sites), one, CONTENTS[0]),
+        "renew": (one, one.put(site_of(2, CONTENTS[1])), CONTENTS[1]),
+        "another": (one, one.put(site_of(3, third, "b.example")), third),
+        "disable": (one, one.without(one.sites), None)}[how]
     place.server.reload()
     if before.sites:
         place.change(before, CONTENTS[0])
@@ -162,28 +155,27 @@ def prepare(root, how):
 @pytest.mark.parametrize("how", ["enable", "renew", "another", "disable"])
 @pytest.mark.parametrize("end", [full, interrupted, killed])
 def test_whatever_ends_a_change_and_where_all_is_as_before_or_done(tmp_path, how, end):
-    number = 0
-    for number in range(1, 200):
-        for after_step in (False, True):
-            root = tmp_path / f"{number}{after_step}"
-            root.mkdir()
-            place, before, after, content = prepare(root, how)
+    for number, after_step in itertools.product(range(1, 200), (False, True)):
+        root = tmp_path / f"{number}{after_step}"
+        root.mkdir()
+        place, before, after, content = prepare(root, how)
 
-            def work():
-                with pytest.MonkeyPatch.context() as monkeypatch:
-                    ender = Ender(monkeypatch, number, after_step, end)
-                    place.change(after, content)
-                    return PASSED if ender.left > 0 else DONE
+        def work():
+            with pytest.MonkeyPatch.context() as monkeypatch:
+                ender = Ender(monkeypatch, number, after_step, end)
+                place.change(after, content)
+                return PASSED if ender.left > 0 else DONE
 
-            status = in_child(work)
-            if os.path.isdir(place.folder):
-                place.repair()
-                place.leave()
-            text = after.configuration(place.folder) or ""
-            # It may have ended as it cleaned up.
-            is_done = status in (PASSED, DONE) or place.server.text() == text
-            check(place, after if is_done else before)
-            assert os.path.isdir(root / "store") == bool((after if is_done else before).sites)
+        status = in_child(work)
+        if os.path.isdir(place.folder):
+            place.repair()
+            place.leave()
+        # It may have ended as it cleaned up.
+        is_done = status in (PASSED, DONE) \
+            or place.server.text() == (after.configuration(place.folder) or "")
+        known = after if is_done else before
+        check(place, known)
+        assert os.path.isdir(root / "store") == bool(known.sites)
         if status == PASSED:
             break
     assert status == PASSED and number > 9
@@ -199,29 +191,6 @@ def test_a_check_that_fails_takes_all_back(tmp_path):
     with pytest.raises(exchange.Failed, match="no page"):
         place.change(after, content, fail)
     check(place, before)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_takes_all_back(tmp_path, number):
-    place, before, after, content = prepare(tmp_path, "renew")
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    old = signal.signal(number, stop)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            place.change(after, content, lambda: os.kill(os.getpid(), number))
-    finally:
-        signal.signal(number, old)
-    check(place, before)
-
-
-def test_a_full_disk_is_named_with_the_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: full())
-    with pytest.raises(OSError, match=str(tmp_path / "x")):
-        state.replace(str(tmp_path / "x"), b"")
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_configuration_that_was_broken_before_does_not_keep_what_is_disabled(tmp_path, capsys):
@@ -247,32 +216,33 @@ def known():
         site_of(1, b"x"), versioned=["https://a.example/a.js?v=1"])])
 
 
-def test_a_state_is_read_as_it_was_written(tmp_path):
+def test_a_state_is_read_as_it_was_written(tmp_path, monkeypatch):
     path = tmp_path / "state.json"
     state.write(path, known())
     assert state.read(path) == known() and path.stat().st_mode & 0o777 == 0o600
     assert state.read(tmp_path / "none") is None
+    # A full disk is named with the path.
+    monkeypatch.setattr(os, "fsync", lambda _: full())
+    with pytest.raises(OSError, match=str(tmp_path / "x")):
+        state.replace(str(tmp_path / "x"), b"")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+SITE_DAMAGE = [
+    {"url": "ftp://a/"}, {"url": "https://a\nb/"}, {"url": "https://u:p@a/"}, {"made": "1"},
+    {"dictionary": "../x"}, {"pages": "x"}, {"figures": {}}, {"options": {"most": "x"}},
+    {"versioned": [1]}]
 
 
 @pytest.mark.parametrize("damage", [
     {"version": 2}, {"sites": {}}, {"sites": [{}]}, {"sites": [1]}, {"apachectl": 1}, {"other": 1},
-    {"store": 'a"b'}, {"store": "a\nb"},
-    *({"sites": [one]} for one in (
-        {"url": "ftp://a/"}, {"url": "https://a\nb/"}, {"url": "https://u:p@a/"},
-        {"dictionary": "../x"}, {"made": "1"}, {"pages": "x"}, {"figures": {}},
-        {"options": {"most": "x"}}, {"versioned": [1]}))])
+    {"store": 'a"b'}, {"store": "a\nb"}, *SITE_DAMAGE, None])
 def test_a_state_that_was_damaged_is_refused(tmp_path, damage):
     whole = dataclasses.asdict(known())
-    if isinstance(damage.get("sites"), list) and isinstance(damage["sites"][0], dict) \
-            and damage["sites"][0]:
-        whole["sites"][0].update(damage["sites"][0])
-    else:
-        whole.update(damage)
+    if damage:
+        (whole["sites"][0] if damage in SITE_DAMAGE else whole).update(damage)
     path = tmp_path / "state.json"
-    path.write_text(json.dumps(whole))
-    with pytest.raises(exchange.Failed, match="state.json cannot be used"):
-        state.read(path)
-    path.write_text("{")
+    path.write_text(json.dumps(whole) if damage else "{")
     with pytest.raises(exchange.Failed, match="state.json cannot be used"):
         state.read(path)
 
@@ -294,6 +264,7 @@ def test_the_configuration_is_one_file_of_all_sites():
 
 
 def test_a_folder_that_others_may_change_is_refused(tmp_path):
+    assert not state.FOLDER.startswith("/var/www")
     state.check_secure(str(tmp_path / "new" / "folder"))
     tmp_path.chmod(0o775)
     with pytest.raises(exchange.Failed, match=f"{tmp_path} may be changed by others"):
@@ -304,10 +275,6 @@ def test_a_folder_that_others_may_change_is_refused(tmp_path):
         with pytest.raises(exchange.Failed, match="may be changed by others"):
             state.check_secure(str(tmp_path))
         os.chown(tmp_path, 0, -1)
-
-
-def test_the_folder_is_not_below_that_of_a_web_site():
-    assert not state.FOLDER.startswith("/var/www")
 
 
 def test_a_lock_is_waited_for_a_limited_time(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """scripts/dictionary: what a hostile or broken site sends costs a bounded time and memory."""
 
+import contextlib
 import gzip
 import os
 import pathlib
@@ -12,7 +13,9 @@ import sys
 import threading
 import time
 
+import brotli
 import pytest
+import zstandard
 
 from codeckit import decoders
 from dictionarykit import check, cli, exchange, sources, unprivileged, visit
@@ -21,71 +24,66 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
 OK = b"HTTP/1.1 200 OK\r\n"
 LIMIT = 0.4  # seconds of an exchange
-SOON = 20  # seconds; a busy machine has time enough, and what is quadratic takes minutes
+SOON = 20  # seconds
 
 
-class Raw:
-    """A server that sends these bytes, and then the last piece again and again."""
+@contextlib.contextmanager
+def raw(*pieces, forever=b"", times=1):
+    """The URL of a server that sends these bytes, and then the last piece again and again."""
+    listener = socket.create_server(("127.0.0.1", 0))
 
-    def __init__(self, *pieces, forever=b"", times=1):
-        self.pieces, self.forever, self.times = pieces, forever, times
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
-        self.thread = threading.Thread(target=self.serve)
-
-    def serve(self):
-        try:
-            for _ in range(self.times):
-                sock, _ = self.listener.accept()
+    def serve():
+        with contextlib.suppress(OSError):
+            for _ in range(times):
+                sock, _ = listener.accept()
                 with sock:
                     sock.recv(65536)
-                    for piece in self.pieces:
-                        sock.sendall(piece)
-                    while self.forever:
-                        sock.sendall(self.forever)
+                    sock.sendall(b"".join(pieces))
+                    while forever:
+                        sock.sendall(forever)
                         time.sleep(0.01)
-        except OSError:
-            pass
 
-    def __enter__(self):
-        self.thread.start()
-        return self
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
 
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.thread.join()
-        self.listener.close()
+
+def get(url, most=1 << 20):
+    return exchange.get(url, exchange.Reach(), {}, most)
 
 
 @pytest.mark.parametrize("pieces, forever", [
-    ([OK], b"X: y"), ([OK + b"X: "], b"a"), ([], b"HTTP/1.1 103 Early Hints\r\n\r\n"),
-    ([], b"HTTP/1.1 100 Continue\r\n\r\n"),
-    ([OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"], b"A: b\r\n"),
-    ([OK + b"Transfer-Encoding: chunked\r\n\r\n"], b"1\r\na\r\n"),
-    ([OK + b"Content-Length: 1000000\r\n\r\n"], b"a")],
+    (OK, b"X: y"), (OK + b"X: ", b"a"), (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+    (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    (OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n"),
+    (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
+    (OK + b"Content-Length: 1000000\r\n\r\n", b"a")],
     ids=["header", "line", "103", "100", "trailers", "chunks", "body"])
 def test_an_exchange_has_one_deadline(monkeypatch, pieces, forever):
     monkeypatch.setattr(exchange, "EXCHANGE", LIMIT)
     begin = time.monotonic()
-    with Raw(*pieces, forever=forever) as server:
-        with pytest.raises(exchange.Refused):
-            exchange.get(server.url, exchange.Reach(), {}, 1 << 20)
+    with raw(pieces, forever=forever) as url, pytest.raises(exchange.Refused):
+        get(url)
     assert time.monotonic() - begin < SOON
 
 
 def test_an_exchange_has_a_bounded_size():
-    endless = b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000
-    with Raw(endless) as server, pytest.raises(exchange.Refused):
-        exchange.get(server.url, exchange.Reach(), {}, 10)
-    with Raw(OK + b"\r\n" + b"a" * 100) as server, \
+    with raw(b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000) as url, pytest.raises(exchange.Refused):
+        get(url, 10)
+    with raw(OK + b"\r\n" + b"a" * 100) as url, \
             pytest.raises(exchange.Refused, match="more than 10 bytes"):
-        exchange.get(server.url, exchange.Reach(), {}, 10)
+        get(url, 10)
 
 
 def test_interim_responses_are_passed_over():
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
-    with Raw(early * 2 + OK + b"A: b\r\n\r\nbody") as server:
-        answer = exchange.get(server.url, exchange.Reach(), {}, 10)
+    with raw(early * 2 + OK + b"A: b\r\n\r\nbody") as url:
+        answer = get(url, 10)
     assert (answer.status, answer.fields, answer.body) == (200, (("a", "b"),), b"body")
 
 
@@ -96,9 +94,6 @@ def test_no_redirect_leads_to_another_host(place, said):
     answer = exchange.Response(302, (("location", place),), b"")
     with pytest.raises(exchange.Refused, match=said):
         exchange.redirect_of("http://h/", answer)
-
-
-def test_redirects_of_the_same_host():
     answer = exchange.Response(301, (("location", "https://h/x#y"),), b"")
     assert exchange.redirect_of("http://h/", answer) == "https://h/x"
     assert exchange.redirect_of("https://h/", answer._replace(status=200)) is None
@@ -112,18 +107,17 @@ def checked(url):
 
 
 def test_check_follows_no_redirect_to_another_host():
-    with Raw(b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n\r\n") as server:
-        status, said = checked(server.url)
+    with raw(b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n\r\n") as url:
+        status, said = checked(url)
     assert status == 1 and "leads to another site, http://169.254.169.254/" in said
 
 
-def test_check_reads_a_bomb_in_bounded_memory(monkeypatch):
+def test_check_reads_a_bomb_in_bounded_memory():
     """2 MB of gzip took 4.2 GB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    bomb = gzip.compress(bytes(300 << 20), 1)
     head = OK + b"Content-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
-    with Raw(head + bomb, times=3) as server:
-        status, said = checked(server.url)
+    with raw(head, gzip.compress(bytes(300 << 20), 1), times=3) as url:
+        status, said = checked(url)
     assert status == 1 and "more than" in said
     after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert after <= max(before, 400 << 10)  # KB
@@ -141,13 +135,10 @@ def test_check_reads_the_network_without_privileges(monkeypatch, capsys):
 # --- what grows as it is decoded
 
 
-@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
-def test_what_is_decoded_has_a_bounded_size(coding):
-    body = gzip.compress(bytes(1 << 24))
-    if coding != "gzip":
-        module = pytest.importorskip({"br": "brotli", "zstd": "zstandard"}[coding])
-        body = module.compress(bytes(1 << 24)) if coding == "br" \
-            else module.ZstdCompressor().compress(bytes(1 << 24))
+@pytest.mark.parametrize("coding, compress", [
+    ("gzip", gzip.compress), ("br", brotli.compress), ("zstd", zstandard.compress)])
+def test_what_is_decoded_has_a_bounded_size(coding, compress):
+    body = compress(bytes(1 << 24))
     with pytest.raises(ValueError, match="more than 1000 bytes"):
         decoders.decode(coding, body, most=1000)
     assert decoders.decode(coding, body, most=1 << 24) == bytes(1 << 24)
@@ -164,46 +155,38 @@ def test_a_sitemap_that_grows_or_nests_is_read_as_far_as_it_may():
 # --- what takes long to read
 
 LARGE = 1 << 20
-
-
-@pytest.mark.parametrize("body", [
+MARKUP = [
     b"<a " * (LARGE // 3), b"<!--" * (LARGE // 4), b"</" * (LARGE // 2),
-    b"<a href='" * (LARGE // 9),
-    b"<script></" * (LARGE // 10) + b">", b"<![foo[" * (LARGE // 7), b"&#" + b"9" * LARGE,
-    b"<a b=" * (LARGE // 5), b"<link rel" + b"=" * LARGE, b"<?" * (LARGE // 2)],
-    ids=lambda body: body[:9].decode())
-def test_markup_is_read_in_a_time_that_grows_with_its_length(body):
-    begin = time.process_time()
-    assert sources.Markup("https://h/", body).links == []
-    assert time.process_time() - begin < SOON
-
-
-@pytest.mark.parametrize("first, second", [
+    b"<a href='" * (LARGE // 9), b"<script></" * (LARGE // 10) + b">", b"<![foo[" * (LARGE // 7),
+    b"&#" + b"9" * LARGE, b"<a b=" * (LARGE // 5), b"<link rel" + b"=" * LARGE,
+    b"<?" * (LARGE // 2)]
+PAIRS = [
     (b"<td>" * 200_000, b"<td>" * 200_000 + b"<b>"),
     (b"<td>1<td>2" * 90_000, b"<td>2<td>1" * 90_000),
     (b"<a>" + b"<td>" * 200_000, b"<b>" + b"<td>" * 150_000 + b"<c>"),
     (b"".join(b"<%d>" % n for n in range(100_000)),
-     b"".join(b"<%d>" % n for n in reversed(range(100_000))))],
-    ids=["equal", "turns", "table", "reversed"])
-def test_pages_are_compared_in_a_time_that_grows_with_their_length(first, second):
+     b"".join(b"<%d>" % n for n in reversed(range(100_000))))]
+FIELDS = ["</a>;" + ' x="' * 50_000, "<" * 100_000, "</d>; a=" * 50_000]
+
+
+def read_fields(value):
+    answer = exchange.Response(200, tuple(
+        (name, value) for name in ("link", "cache-control", "expires")), b"")
+    return answer.links(), answer.lifetime()
+
+
+def read_robots():
+    text = "User-agent: *\nDisallow: /" + "a*" * 2000 + "b\n"
+    return sources.parse_robots(text, visit.AGENT).allow("https://h/" + "a" * 100_000)
+
+
+@pytest.mark.parametrize("read, values, expected", [
+    *((lambda body: sources.Markup("https://h/", body).links, [body], []) for body in MARKUP),
+    *((lambda *pair: type(visit.common(*pair)), pair, bytes) for pair in PAIRS),
+    *((read_fields, [value], ([], 0)) for value in FIELDS), (read_robots, [], True)])
+def test_what_is_sent_is_read_in_a_time_that_grows_with_its_length(read, values, expected):
     begin = time.process_time()
-    visit.common(first, second)
-    assert time.process_time() - begin < SOON
-
-
-@pytest.mark.parametrize("value", ["</a>;" + ' x="' * 50_000, "<" * 100_000, "</d>; a=" * 50_000])
-def test_fields_are_read_in_a_time_that_grows_with_their_length(value):
-    begin = time.process_time()
-    answer = exchange.Response(200, (("link", value), ("cache-control", value),
-                                     ("expires", value)), b"")
-    assert answer.links() == [] and answer.lifetime() == 0
-    assert time.process_time() - begin < SOON
-
-
-def test_robots_txt_is_compared_in_a_time_that_grows_with_its_length():
-    found = sources.parse_robots("User-agent: *\nDisallow: /" + "a*" * 2000 + "b\n", visit.AGENT)
-    begin = time.process_time()
-    assert found.allow("https://h/" + "a" * 100_000)
+    assert read(*values) == expected
     assert time.process_time() - begin < SOON
 
 
@@ -213,10 +196,7 @@ def test_the_child_has_a_limit_of_time_and_of_memory(monkeypatch):
     monkeypatch.setattr(unprivileged, "MEMORY", 1 << 30)
     with pytest.raises(exchange.Failed, match="of memory"):
         unprivileged.call(lambda: bytes(2 << 30) and None)
-
-
-def test_what_the_child_gives_back_has_no_names_of_the_network():
-    """A refused page "base64" of a list of pages ended the run."""
+    # A refused page "base64" of a list of pages ended the run.
     assert unprivileged.call(lambda: [["base64", "is no URL"]]) == [["base64", "is no URL"]]
 
 

@@ -4,6 +4,7 @@ import os
 import pathlib
 import pwd
 import re
+import types
 
 import pytest
 
@@ -26,26 +27,23 @@ def test_the_child_has_no_privileges_and_gives_back_what_it_made():
     finally:
         if is_root:
             os.setgroups(own)
-    uid = pwd.getpwnam(unprivileged.USER).pw_uid if is_root else os.getuid()
+    uid, other = (pwd.getpwnam(name).pw_uid if is_root else os.getuid()
+                  for name in (unprivileged.USER, "daemon"))
     assert found == [uid, uid, uid, [] if is_root else own, b"\x00\xff"]
+    assert unprivileged.call(os.geteuid, uid=other) == other
 
 
-def test_the_child_may_be_another_user():
-    uid = pwd.getpwnam("daemon").pw_uid if os.geteuid() == 0 else os.getuid()
-    assert unprivileged.call(os.geteuid, uid=uid) == uid
+@pytest.mark.parametrize("problem, said", [
+    (exchange.Failed("no pages"), "no pages"), (OSError("no memory"), "no memory"),
+    (exchange.Refused("no\x1bURL\n"), r"no\\x1bURL\\n"), (None, "ended early")])
+def test_the_child_says_why_it_failed(problem, said):
+    def fail():
+        if problem:
+            raise problem
+        os._exit(3)
 
-
-def fail(problem):
-    raise problem
-
-
-@pytest.mark.parametrize("function, said", [
-    (lambda: fail(exchange.Failed("no pages")), "no pages"),
-    (lambda: fail(exchange.Refused("no\x1bURL\n")), r"no\\x1bURL\\n"),
-    (lambda: fail(OSError("no memory")), "no memory"), (lambda: os._exit(3), "ended early")])
-def test_the_child_says_why_it_failed(function, said):
     with pytest.raises(exchange.Failed, match=said):
-        unprivileged.call(function)
+        unprivileged.call(fail)
 
 
 # --- scripts and styles with a version
@@ -54,7 +52,6 @@ def test_the_child_says_why_it_failed(function, said):
 VERSIONED = [
     # webpack, also by Create React App, with numbers for its pieces
     ("/static/js/main.bb9c9b53.js", "/static/js/main.*.js"),
-    ("/static/css/main.9363e7f5.css", "/static/css/main.*.css"),
     ("/static/js/787.28cb0dcd.chunk.js", "/static/js/787.*.chunk.js"),
     ("/dist/vendors~main.3f1b2c4d5e6f7a8b9c0d.bundle.js", "/dist/vendors~main.*.bundle.js"),
     # vite, today's and that of version 3
@@ -69,18 +66,13 @@ VERSIONED = [
     ("/en.search.min.2f80efdd2b9e5e9d7ae0a4e4c8f0e0cd0f6a3a25b8c2bb4b3b0b0e7d1f7c5e2a.js",
      "/en.search.min.*.js"),
     # mdBook, sphinx, its themes
-    ("/searcher-c2a407aa.js", "/searcher-*.js"),
-    ("/mark-09e88c2c.min.js", "/mark-*.min.js"),
+    ("/searcher-c2a407aa.js", "/searcher-*.js"), ("/mark-09e88c2c.min.js", "/mark-*.min.js"),
     ("/_static/doctools.js?v=9a2dae69", "/_static/doctools.js?v=*"),
     ("/_static/theme.js?digest=8878045cc6db502f8baf", "/_static/theme.js?digest=*"),
     # WordPress, and releases by their numbers
-    ("/wp-includes/js/jquery/jquery.min.js?ver=3.6.1",
-     "/wp-includes/js/jquery/jquery.min.js?ver=*"),
-    ("/wp-includes/css/dist/block-library/style.min.css?ver=6.1.9",
-     "/wp-includes/css/dist/block-library/style.min.css?ver=*"),
-    ("/js/jquery-1.7.1.min.js", "/js/jquery-*.min.js"),
-    ("/css/app-v1.2.3.css", "/css/app-v*.css"),
-]
+    ("/js/jquery/jquery.min.js?ver=3.6.1", "/js/jquery/jquery.min.js?ver=*"),
+    ("/css/style.min.css?ver=6.1.9", "/css/style.min.css?ver=*"),
+    ("/js/jquery-1.7.1.min.js", "/js/jquery-*.min.js"), ("/css/app-v1.2.3.css", "/css/app-v*.css")]
 
 
 @pytest.mark.parametrize("path, match", VERSIONED)
@@ -97,25 +89,10 @@ def test_a_version_is_recognised(path, match):
     "/bootstrap-datepicker.js", "/facade.decade.js", "/0a1b2c3d.js", "/app.0a1b2c3d.png",
     "/app.js?v=3&w=4", "/load-scripts.php?v=3", "/app.0a1b2c3d.js?x=1", "/a(b)/app.0a1b2c3d.js",
     "/../app.0a1b2c3d.js", "/style.css?id=7", "/a%20b/app.0a1b2c3d.js", "/a%22/app.0a1b2c3d.js",
-    "/app.js?v=\u0663"])
+    "/app.js?v=\u0663",
+    '/a"\n.1a2b3c4d.js'])  # whatever the process that read the pages says
 def test_a_name_without_a_version(path):
     assert sources.rule_of("https://h" + path) is None
-
-
-def test_rules_are_made_of_urls_alone():
-    """Whatever the process that read the pages says."""
-    assert sources.rule_of('https://h/a"\n.1a2b3c4d.js') is None
-
-
-def test_what_a_page_loads():
-    text = b"""<script src="/a.js"></script><SCRIPT async src='b.js#x'></SCRIPT><script>1</script>
-        <link rel="stylesheet" href="/c.css?v=1&amp;w=2"><link rel=icon href="/d.css">
-        <link rel="modulepreload" href=/e.js><link rel="preload" as="style" href="/f.css">
-        <link rel="preload" as="font" href="/g.css"><script src="data:,1"></script>
-        <script src="https://cdn/h.js"></script>"""
-    assert sources.Markup("https://h/x/", text).loaded == [
-        f"https://h/{name}" for name in ("a.js", "x/b.js", "c.css?v=1&w=2", "e.js", "f.css")
-    ] + ["https://cdn/h.js"]
 
 
 JS = ("content-type", "text/javascript")
@@ -130,11 +107,8 @@ JS = ("content-type", "text/javascript")
     ([JS, ("vary", "Cookie"), ("cache-control", "max-age=60")], "varies by visitor"),
     ([JS, SESSION], "sets the cookie"), ([HTML], "has the status 200")])
 def test_which_versioned_files_become_dictionaries(fields, reason):
-    class Visitor:
-        def ask(self, *_):
-            return exchange.Response(200, tuple(fields), b"x")
-
-    found = sources.reason_against(Visitor(), "https://h/a", "script")
+    visitor = types.SimpleNamespace(ask=lambda *_: exchange.Response(200, tuple(fields), b"x"))
+    found = sources.reason_against(visitor, "https://h/a", "script")
     assert found.startswith(reason) and bool(found) == bool(reason)
 
 
@@ -148,55 +122,54 @@ exit {status}
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
-    """has(systemd=, cron=): a machine with these; the folder has systemctl's log and cron.d."""
+    """has(systemd=, cron=): a machine with these; what systemctl was told, and what cron has."""
     monkeypatch.setattr(timer.os, "geteuid", lambda: 0)
     monkeypatch.setattr(state, "FOLDER", "/default")
     monkeypatch.setenv("PATH", str(tmp_path))
 
     def has(systemd, cron, status=0):
-        tool = tmp_path / "systemctl"
-        tool.write_text(SYSTEMCTL.format(log=tmp_path / "log", status=status))
+        tool, log = tmp_path / "systemctl", tmp_path / "log"
+        tool.write_text(SYSTEMCTL.format(log=log, status=status))
         tool.chmod(0o755)
         for name, there in (("SYSTEMD", systemd), ("CRON", cron)):
             folder = tmp_path / name.lower()
             monkeypatch.setattr(timer, name, str(folder))
             if there:
                 folder.mkdir()
-        return tmp_path
+        return lambda: log.read_text().splitlines(), lambda: list((tmp_path / "cron").glob("*"))
 
     return has
 
 
 def test_systemds_timer_is_turned_on_and_off(machine):
-    folder = machine(systemd=True, cron=True)
-    assert "elastic-dictionary.timer" in timer.turn_on("/default")
-    assert timer.status() == "by elastic-dictionary.timer"
-    timer.turn_off("/default")
+    told, crons = machine(systemd=True, cron=True)
     unit = "elastic-dictionary.timer"
-    assert (folder / "log").read_text().splitlines() == [
-        f"--quiet enable --now {unit}", f"--quiet is-enabled {unit}",
-        f"--quiet disable --now {unit}", f"--quiet clean --what=state {unit}"]
-    assert not list((folder / "cron").iterdir())
+    assert unit in timer.turn_on("/default")
+    assert timer.status() == f"by {unit}"
+    timer.turn_off("/default")
+    assert told() == [f"--quiet enable --now {unit}", f"--quiet is-enabled {unit}",
+                      f"--quiet disable --now {unit}", f"--quiet clean --what=state {unit}"]
+    assert not crons()
 
 
 def test_cron_where_there_is_no_systemd(machine):
-    folder = machine(systemd=False, cron=True)
+    _, crons = machine(systemd=False, cron=True)
     assert "cron/elastic-dictionary" in timer.turn_on("/default")
-    text = (folder / "cron" / "elastic-dictionary").read_text()
+    [file] = crons()
     # Nothing is said where the program is gone; what failed is mailed.
     assert re.search(r"(?m)^\d{1,2} [1-5] \* \* [0-6] root \[ ! -x (\S+) \] \|\| "
-                     r"\1 renew >/dev/null$", text)
-    assert timer.status().endswith("cron/elastic-dictionary")
+                     r"\1 renew >/dev/null$", file.read_text())
+    assert timer.status() == f"by {file}"
     timer.turn_off("/default")
-    assert not list((folder / "cron").iterdir()) and timer.status() == "by nobody"
+    assert not crons() and timer.status() == "by nobody"
 
 
-@pytest.mark.parametrize("systemd, status, folder_", [
+@pytest.mark.parametrize("systemd, status, folder", [
     (False, 0, "/default"), (True, 1, "/default"), (True, 0, "/other")])
-def test_nobody_renews(machine, systemd, status, folder_):
-    folder = machine(systemd, cron=systemd, status=status)
-    assert "once a week: elastic-dictionary renew" in timer.turn_on(folder_)
-    assert not systemd or not list((folder / "cron").iterdir())
+def test_nobody_renews(machine, systemd, status, folder):
+    _, crons = machine(systemd, cron=systemd, status=status)
+    assert "once a week: elastic-dictionary renew" in timer.turn_on(folder)
+    assert not crons()
 
 
 def test_the_units_fit_each_other():
@@ -209,6 +182,14 @@ def test_the_units_fit_each_other():
 # --- the site as a browser gets it
 
 
+def browser(body_of, sleep=lambda _: None):
+    """A browser to whom each visit gives `body_of()`."""
+    checked = check.Browser(None, 1)
+    checked.visitor.sleep = sleep
+    checked.ask = lambda *_: exchange.Response(200, (), body_of())
+    return checked
+
+
 @pytest.mark.parametrize("body, visits, fine", [
     (b"<p>a<p>b", [b"<p>a<p>b"], True), (b"<p>a<p>x", [b"<p>a<p>b"], False),
     (b"<p>a<i>3<p>b", [b"<p>a<i>1<p>b", b"<p>a<i>2<p>b"], True),
@@ -217,18 +198,15 @@ def test_the_units_fit_each_other():
     (b"<p>a<i>3<p>b", [b"<p>a<i>1<p>b", b"<p>a<i>1<p>b", b"<p>a<i>2<p>b"], True)])
 def test_a_page_is_the_same_with_the_dictionary(body, visits, fine):
     left = list(visits)
-    checked = check.Browser(None, 1)
-    checked.visitor.sleep = lambda _: None
-    checked.ask = lambda *_: exchange.Response(200, (), left.pop(0) if len(left) > 1 else left[0])
+    checked = browser(lambda: left.pop(0) if len(left) > 1 else left[0])
     assert checked.is_page("https://h/", body) is fine
 
 
 def test_a_page_with_the_time_is_the_same_a_second_later():
     """As DokuWiki's, when all visits but that with the dictionary are in one second at first."""
     now = [10.0]
-    checked = check.Browser(None, 1)
-    checked.visitor.sleep = lambda seconds: now.append(now.pop() + seconds)
-    checked.ask = lambda *_: exchange.Response(200, (), b"<p>a<i>%d<p>b" % now[0])
+    checked = browser(lambda: b"<p>a<i>%d<p>b" % now[0],
+                      lambda seconds: now.append(now.pop() + seconds))
     assert checked.is_page("https://h/", b"<p>a<i>9<p>b")
     assert not checked.is_page("https://h/", b"<p>x<i>9<p>b")
 

@@ -15,20 +15,22 @@ CONF = "etc/apache2"
 LIMIT = 300  # seconds; a make that finds all of it built takes one
 
 
-def plain_environ():
-    """Without what a make that runs the tests tells the makes below it, and scripts their callers.
-    """
+def ran(words, cwd=None, **environ):
+    """What a command said, without what a make that runs the tests tells the makes below it, and
+    scripts their callers."""
     told = ("ELASTIC_BUILD_DIR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-    return {key: value for key, value in os.environ.items() if key not in told}
+    kept = {key: value for key, value in os.environ.items() if key not in told}
+    done = subprocess.run(words, cwd=cwd, env=kept | environ, capture_output=True, text=True,
+                          timeout=LIMIT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 class Installation:
     """What `make install DESTDIR=root` makes, on a Debian whose Apache is enabled."""
 
     def __init__(self, build, root, confdir=f"/{CONF}"):
-        self.build = build
-        self.root = root
-        self.confdir = confdir
+        self.build, self.root, self.confdir = build, root, confdir
         self.available = root / CONF / "mods-available"
         self.enabled = root / CONF / "mods-enabled"
         self.conf = self.available / "elastic.conf"
@@ -46,14 +48,10 @@ class Installation:
         folder = os.open(self.build, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
-            done = subprocess.run(
-                ["make", target, f"DESTDIR={self.root}", f"apacheconfdir={self.confdir}"],
-                cwd=self.build, env=plain_environ(), capture_output=True, text=True, timeout=LIMIT,
-                check=False)
+            return ran(["make", target, f"DESTDIR={self.root}", f"apacheconfdir={self.confdir}"],
+                       self.build)
         finally:
             os.close(folder)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
     def tree(self):
         """Every path, and a file's content or a link's target."""
@@ -65,15 +63,9 @@ class Installation:
         [path] = [path for path in self.root.rglob(name) if path.is_file()]
         return path
 
-    def on_the_system(self, path):
-        """How the system that is installed into calls it."""
-        return pathlib.Path("/") / path.relative_to(self.root)
-
-
-@pytest.fixture(scope="module")
-def first():
-    """The installation that the tests copy, once there is one."""
-    return {}
+    def at(self, path):
+        """Where the file lies that has this path on the system that is installed into."""
+        return self.root / path.lstrip("/")
 
 
 @pytest.fixture
@@ -81,16 +73,19 @@ def build(module):
     return pathlib.Path(module).parents[1]
 
 
+FIRST = {}  # the installation that the tests copy, once there is one
+
+
 @pytest.fixture
-def installed(build, first, tmp_path, tmp_path_factory):
+def installed(build, tmp_path, tmp_path_factory):
     """A copy of one installation; `before` is the tree without it."""
-    if not first:
+    if not FIRST:
         made = Installation(build, tmp_path_factory.mktemp("first") / "root")
-        first.update(before=made.prepare(), root=made.root)
+        FIRST.update(before=made.prepare(), root=made.root)
         made.make("install")
     made = Installation(build, tmp_path / "root")
-    shutil.copytree(first["root"], made.root, symlinks=True)
-    made.before = first["before"]
+    shutil.copytree(FIRST["root"], made.root, symlinks=True)
+    made.before = FIRST["before"]
     return made
 
 
@@ -98,28 +93,27 @@ def names(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_all_documents_are_installed(installed):
+def test_all_is_installed_with_what_it_needs(installed):
     docs = installed.found("CHANGES.md").parent
     assert names(docs / "docs") == names(ROOT / "docs")
     for page in docs.rglob("*.md"):
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), (page, link)
-    for name in ("elasticd.service", "elastic-dictionary.service"):
-        unit = installed.found(name).read_text()
-        for path in re.findall(r"(?m)^(?:Documentation=file:|ExecStart=)(/\S*)", unit):
-            assert (installed.root / path.lstrip("/")).is_file()
-
-
-def test_scripts_are_installed_with_what_they_need(installed):
     for name in ("elastic-dictionary", "elastic-precompress", "elastic-why"):
         script = installed.found(name)
         assert script.parent.name == "bin"
-        done = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=LIMIT,
-                              check=False)
-        assert done.returncode == 0 and done.stdout.startswith("usage: " + name)
+        assert ran([script, "--help"]).startswith("usage: " + name)
     assert not list(installed.root.rglob("benchkit"))
     [way] = re.findall(r'(?m)^REASONS = HERE \+ "(.*)"$', script.read_text())
     assert "### type" in pathlib.Path(f"{script.parent}{way}").read_text()
+    # The configuration is that of the sources.
+    assert installed.conf.read_bytes() == (ROOT / "conf" / "elastic.conf").read_bytes()
+    assert {path.stat().st_mode & 0o777 for path in installed.available.glob("elastic*")} == {0o644}
+    for file in (installed.found("elasticd.service"), installed.found("elastic-dictionary.service"),
+                 installed.available / "elastic.load"):
+        paths = re.findall(r"(?m)^(?:Documentation=file:|ExecStart=|LoadModule \w+ )(/\S*)",
+                           file.read_text())
+        assert paths and all(installed.at(path).is_file() for path in paths), file
 
 
 @pytest.mark.parametrize("name, page", [
@@ -127,43 +121,28 @@ def test_scripts_are_installed_with_what_they_need(installed):
     ("elastic-dictionary.1", "site-dictionary.md"),
     ("elastic-precompress.1", "precompressed.md"), ("elastic-why.1", "why.md")])
 def test_pages_of_the_manual_are_man_pages(installed, name, page):
-    text = installed.found(name).read_text()
+    """They show the usage, and no address within a sentence."""
+    text, command = installed.found(name).read_text(), name[:-2]
     assert installed.found(name).parent.name == f"man{name[-1]}"
     assert re.findall(r"(?m)^\.SH\s+(.+)$", text)[:3] == ["NAME", "SYNOPSIS", "DESCRIPTION"]
     summary = re.search(r"(?m)^\.SH\s+NAME\s+\.LP\n(.+)$", text)[1].replace("\\-", "-")
-    assert summary.startswith(f"{name[:-2]} - ")
+    assert summary.startswith(f"{command} - ")
     for title in re.findall(r"(?m)^## (\w+)$", (ROOT / "docs" / "manual" / page).read_text()):
         assert re.search(rf"(?m)^\.SH\s+{title}$", text), title
     for link in re.findall(r"(/[\w/.-]+/docs/manual/[\w-]+\.md)", text):
-        assert (installed.root / link.lstrip("/")).is_file(), link
-
-
-def test_man_pages_show_the_usage_and_no_address_within_a_sentence(installed):
-    pages = [path for path in installed.root.rglob("man/man*/*") if path.is_file()]
-    assert len(pages) >= 5
-    for path in pages:
-        name, text = path.stem, path.read_text()
-        synopsis = re.search(r"(?s)\.SH\s+SYNOPSIS\n(.*?)\.SH", text)[1].replace("\\-", "-")
-        prose, _, links = text.partition("SEE ALSO\n")
-        assert not re.search(r"/docs/(?:manual|internals|results)/|<\\f|\]\(", prose), name
-        for page in re.findall(r"(?m)^([\w.-]+)\((\d)\)$", links.replace("\\-", "-")):
-            assert installed.found(".".join(page))
-        if name != "elastic.conf":
-            lines = re.findall(rf"(?m)^{name} .*$", synopsis)
-            said = subprocess.run([installed.found(name), "--help"], capture_output=True, text=True,
-                                  timeout=LIMIT, check=True).stdout
-            # Options, and the commands of a command.
-            for word in re.findall(r"--[a-z-]+|(?<=[ |])[a-z]+(?=[ |])", "\n".join(lines)):
-                assert re.search(rf"(?m)(?<![\w-]){word}(?![\w-])", said), (name, word)
-            assert lines
-
-
-def test_the_configuration_is_that_of_the_sources(installed):
-    assert installed.conf.read_bytes() == (ROOT / "conf" / "elastic.conf").read_bytes()
-    load = (installed.available / "elastic.load").read_text()
-    [path] = re.findall(r"(?m)^LoadModule elastic_module (/.*)$", load)
-    assert (installed.root / path.lstrip("/")).is_file()
-    assert {path.stat().st_mode & 0o777 for path in installed.available.glob("elastic*")} == {0o644}
+        assert installed.at(link).is_file(), link
+    synopsis = re.search(r"(?s)\.SH\s+SYNOPSIS\n(.*?)\.SH", text)[1].replace("\\-", "-")
+    prose, _, links = text.partition("SEE ALSO\n")
+    assert not re.search(r"/docs/(?:manual|internals|results)/|<\\f|\]\(", prose)
+    for other in re.findall(r"(?m)^([\w.-]+)\((\d)\)$", links.replace("\\-", "-")):
+        assert installed.found(".".join(other))
+    if command != "elastic.conf":
+        lines = re.findall(rf"(?m)^{command} .*$", synopsis)
+        said = ran([installed.found(command), "--help"])
+        # Options, and the commands of a command.
+        for word in re.findall(r"--[a-z-]+|(?<=[ |])[a-z]+(?=[ |])", "\n".join(lines)):
+            assert re.search(rf"(?m)(?<![\w-]){word}(?![\w-])", said), word
+        assert lines
 
 
 def test_nothing_is_configured_where_httpd_has_no_such_layout(build, tmp_path):
@@ -172,30 +151,29 @@ def test_nothing_is_configured_where_httpd_has_no_such_layout(build, tmp_path):
     said = made.make("install")
     assert not list((made.root / "etc").rglob("elastic*"))
     for path in re.findall(r"(?m)^(?:LoadModule elastic_module|Include) (/.*)$", said):
-        assert (made.root / path.lstrip("/")).is_file()
+        assert made.at(path).is_file()
     assert len(re.findall(r"(?m)^(?:LoadModule|Include) ", said)) == 2
     made.make("uninstall")
     assert made.tree() == before
 
 
 def test_an_edited_file_stays_and_the_new_one_is_beside_it(installed):
-    files = [installed.available / name for name in ("elastic.conf", "elastic.load")]
-    defaults = {file: file.read_text() for file in files}
-    news = {file: file.with_name(f"{file.name}.new") for file in files}
-    for file in files:
-        file.write_text(defaults[file] + "# mine\n")
+    defaults = {file: file.read_text() for file in (installed.conf,
+                                                    installed.available / "elastic.load")}
+    for file, text in defaults.items():
+        file.write_text(text + "# mine\n")
     # At the second time this default is the one that was installed last.
     for said in (installed.make("install"), installed.make("install")):
-        for file in files:
-            assert file.read_text() == defaults[file] + "# mine\n"
-            assert news[file].read_text() == defaults[file]
+        for file, text in defaults.items():
+            assert file.read_text() == text + "# mine\n"
+            assert file.with_name(f"{file.name}.new").read_text() == text
             assert f"{file.name} was edited and stays; the new one is {file.name}.new" in said
     # Once the new one is taken over, it is no longer beside.
-    for file in files:
-        file.write_text(defaults[file])
+    for file, text in defaults.items():
+        file.write_text(text)
     assert "was edited" not in installed.make("install")
-    for file in files:
-        assert file.read_text() == defaults[file] and not news[file].exists()
+    for file, text in defaults.items():
+        assert file.read_text() == text and not file.with_name(f"{file.name}.new").exists()
 
 
 def test_a_file_that_nobody_edited_is_replaced(installed):
@@ -205,11 +183,7 @@ def test_a_file_that_nobody_edited_is_replaced(installed):
         file.write_text("# of the version before\n")
     assert "was edited" not in installed.make("install")
     assert installed.conf.read_text() == kept.read_text() == default
-    assert not installed.new.exists()
-
-
-def test_a_removed_file_is_installed_again(installed):
-    installed.conf.unlink()
+    installed.conf.unlink()  # a removed one is installed again
     installed.make("install")
     assert installed.conf.exists() and not installed.new.exists()
 
@@ -221,7 +195,7 @@ def enable(installed):
     for name, target in (("elasticd.service", "multi-user"), ("elastic-dictionary.timer", "timers")):
         wants = installed.root / f"etc/systemd/system/{target}.target.wants"
         wants.mkdir(parents=True)
-        (wants / name).symlink_to(installed.on_the_system(installed.found(name)))
+        (wants / name).symlink_to("/" / installed.found(name).relative_to(installed.root))
     (installed.enabled / "elastic-brotli.conf").symlink_to("/srv/elastic-brotli.conf")
 
 
@@ -245,8 +219,7 @@ def test_uninstall_keeps_an_edited_file(installed):
     enable(installed)
     installed.conf.write_text("# mine\n")
     installed.make("install")
-    said = installed.make("uninstall")
-    assert "elastic.conf was edited and stays" in said
+    assert "elastic.conf was edited and stays" in installed.make("uninstall")
     assert installed.conf.read_text() == "# mine\n"
     assert [path.name for path in installed.available.glob("elastic*")] == ["elastic.conf"]
     assert not (installed.enabled / "elastic.conf").is_symlink()
@@ -272,16 +245,12 @@ def test_a_reconfiguration_makes_objects_anew_where_their_flags_changed(build, t
         shutil.copy2(build / name, tmp_path)
     [source] = re.findall(r"(?m)^abs_srcdir = (.*)$", (build / "Makefile").read_text())
     elsewhere = [f"{name}={source}" for name in ("srcdir", "top_srcdir", "VPATH")]
-    target = tmp_path / "src" / "engines" / "libengines_la-engines.lo"
+    target = "src/engines/libengines_la-engines.lo"
 
     def made(*variables):
         """When the object was made, which is when it was made last."""
-        done = subprocess.run(
-            ["make", "-s", str(target.relative_to(tmp_path)), *elsewhere, *variables],
-            cwd=tmp_path, env=plain_environ(), capture_output=True, text=True, timeout=LIMIT,
-            check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return target.stat().st_mtime_ns
+        ran(["make", "-s", target, *elsewhere, *variables], tmp_path)
+        return (tmp_path / target).stat().st_mtime_ns
 
     first = made()
     assert made() == first, "nothing has changed"
@@ -307,22 +276,17 @@ def tree(tmp_path):
     """A source tree that was configured and built in place. Its configure refuses what automake's
     does."""
     root = tmp_path / "tree"
-    for name, text in {"configure.ac": "", "Makefile.am": "", "m4/elastic.m4": "",
-                       "src/a.c": "first", "src/b.c": "", "Makefile.in": "",
-                       "configure": CONFIGURE, "config.status": "", "Makefile": "", "libtool": "",
-                       "src/a.o": "", "src/a.lo": "", "src/.libs/a.o": "", "src/.deps/a.Plo": "",
-                       ".git/config": "", "out/results": ""}.items():
+    for name in ("configure.ac", "Makefile.am", "m4/elastic.m4", "src/b.c", "Makefile.in",
+                 "config.status", "Makefile", "libtool", "src/a.o", "src/a.lo", "src/.libs/a.o",
+                 "src/.deps/a.Plo", ".git/config", "out/results", "src/a.c", "configure"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+        (root / name).write_text({"src/a.c": "first", "configure": CONFIGURE}.get(name, ""))
     (root / "configure").chmod(0o755)
     return root
 
 
 def el_build(root):
-    script = f'. "{ROOT}/scripts/lib/build.sh"; el_build check'
-    done = subprocess.run(["bash", "-c", script], env={**plain_environ(), "el_root": str(root)},
-                          capture_output=True, text=True, timeout=LIMIT, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ran(["bash", "-c", f'. "{ROOT}/scripts/lib/build.sh"; el_build check'], el_root=str(root))
     return (root / "build" / "check" / "out.c").read_text()
 
 

@@ -11,14 +11,11 @@ PROFILE = "# callgrind format\nevents: Ir\nfn=(1) main\n16 5\n\n{}\n"
 BEYOND = "a type that is not listed", instructions.PLAIN["a type that is not listed"].beyond
 
 
-@pytest.mark.parametrize("line, count", [("summary: 33931", 33931), ("totals: 7", 7),
-                                         ("summary: 12\ntotals: 13", 12)])
+@pytest.mark.parametrize("line, count", [
+    ("summary: 33931", 33931), ("totals: 7", 7), ("summary: 12\ntotals: 13", 12)])
 def test_a_profile_has_its_sum(line, count):
     assert instructions.instructions_of(PROFILE.format(line)) == count
-
-
-def test_a_profile_that_is_cut_short():
-    with pytest.raises(tools.BenchError, match="no sum"):
+    with pytest.raises(tools.BenchError, match="no sum"):  # cut short
         instructions.instructions_of(PROFILE.format("fn=(2) summary: 5"))
 
 
@@ -48,18 +45,14 @@ def test_a_figure_is_held_within_three_percent(now, moved):
     assert len(said) == moved
 
 
-def test_the_table():
-    name, alone = BEYOND
-    lines = instructions.table({alone: 33_744, name: 35_427}).splitlines()
-    assert lines[0] == "| a response | instructions | beyond httpd alone |"
-    assert lines[2:] == [f"| {alone} | 33,744 |  |", f"| {name} | 35,427 | 1,683 |"]
-
-
 def test_the_table_beside_a_baseline():
     name, alone = BEYOND
-    lines = instructions.table({alone: 33_744, name: 35_427}, {name: 36_000}).splitlines()
-    assert lines[2:] == [f"| {alone} | 33,744 |  |  |  |",
-                         f"| {name} | 35,427 | 1,683 | 36,000 | -573 |"]
+    found = {alone: 33_744, name: 35_427}
+    assert instructions.table(found).splitlines() == [
+        "| a response | instructions | beyond httpd alone |", "|---|---:|---:|",
+        f"| {alone} | 33,744 |  |", f"| {name} | 35,427 | 1,683 |"]
+    assert instructions.table(found, {name: 36_000}).splitlines()[2:] == [
+        f"| {alone} | 33,744 |  |  |  |", f"| {name} | 35,427 | 1,683 | 36,000 | -573 |"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"versions": []}'])

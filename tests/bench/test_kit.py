@@ -15,23 +15,17 @@ from benchkit import rounds, run, stats, tools
 NAN = pytest.approx(math.nan, nan_ok=True)
 
 
-@pytest.mark.parametrize("percent, value", [(1, 15), (30, 20), (40, 20), (50, 35), (95, 50),
-                                            (100, 50)])
-def test_percentile_is_the_nearest_rank(percent, value):
-    assert stats.percentile([15, 20, 35, 40, 50], percent) == value
-
-
 @pytest.mark.parametrize("figure, expected", [
+    # The nearest rank.
+    *((stats.percentile([15, 20, 35, 40, 50], percent), value) for percent, value in (
+        (1, 15), (30, 20), (40, 20), (50, 35), (95, 50), (100, 50))),
     (stats.percentile([], 50), NAN), (stats.median([3, 1, 2]), 2), (stats.median([]), NAN),
-    (stats.mean([1, 2, 2], 2), 1.67), (stats.mean([], 2), NAN), (stats.ratio(1, 0), NAN)])
+    (stats.mean([1, 2, 2], 2), 1.67), (stats.mean([], 2), NAN), (stats.ratio(1, 0), NAN),
+    (stats.medians([{"leg": leg, "rate": rate} for leg, rate in (
+        ("a", 10), ("b", 1), ("b", 3), ("a", 30), ("a", 11))], ("leg",), ("rate",)),
+     {("a",): {"rate": 11}, ("b",): {"rate": 2}})])
 def test_figures_of_few_values_and_of_none(figure, expected):
     assert figure == expected
-
-
-def test_medians_by_group():
-    rows = [{"leg": leg, "round": number, "rate": rate} for leg, number, rate in
-            (("a", 1, 10), ("b", 1, 1), ("b", 2, 3), ("a", 2, 30), ("a", 3, 11))]
-    assert stats.medians(rows, ("leg",), ("rate",)) == {("a",): {"rate": 11}, ("b",): {"rate": 2}}
 
 
 @pytest.mark.parametrize("ratios, low, high", [
@@ -49,29 +43,22 @@ def gzipped(body):
     return encoder.compress(body) + encoder.flush()
 
 
-def leg_of(status, headers, body):
-    server = types.SimpleNamespace(get=lambda path, accepted: (status, headers, body))
-    return rounds.Leg({"file": "a"}, server, "/a", b"text", "gzip", "gzip")
-
-
 GZIP = {"Content-Encoding": "gzip"}
 
 
-def test_leg_that_is_as_meant():
-    body = gzipped(b"text")
-    assert rounds.check(leg_of(200, GZIP, body)) == len(body)
-
-
 @pytest.mark.parametrize("status, headers, body, says", [
-    (404, {}, b"", "gave 404"),
-    (200, {}, b"text", "Content-Encoding ''"),
-    (200, GZIP, gzipped(b"other"), "does not decode"),
+    (200, GZIP, gzipped(b"text"), None), (404, {}, b"", "gave 404"),
+    (200, {}, b"text", "Content-Encoding ''"), (200, GZIP, gzipped(b"other"), "does not decode"),
     (200, GZIP, gzipped(b"text")[:-1], "cut short"),
-    (200, GZIP, gzipped(b"text") + b"tail", "cut short or has a tail"),
-])
-def test_leg_that_is_not_as_meant(status, headers, body, says):
-    with pytest.raises(tools.BenchError, match=says):
-        rounds.check(leg_of(status, headers, body))
+    (200, GZIP, gzipped(b"text") + b"tail", "cut short or has a tail")])
+def test_a_leg_is_as_meant_or_named(status, headers, body, says):
+    server = types.SimpleNamespace(get=lambda path, accepted: (status, headers, body))
+    leg = rounds.Leg({"file": "a"}, server, "/a", b"text", "gzip", "gzip")
+    if says is None:
+        assert rounds.check(leg) == len(body)
+    else:
+        with pytest.raises(tools.BenchError, match=says):
+            rounds.check(leg)
 
 
 @pytest.mark.parametrize("scale, seconds, expected", [
@@ -96,9 +83,7 @@ def test_each_part_has_its_share_of_the_budget(monkeypatch, tmp_path):
     assert one.part(0.25) == (25, 25)
     now[0] = 20
     assert one.part(0.5) == (75, 55)
-
-
-def test_failures_and_a_machine_that_is_not_quiet_are_named():
+    # Failures, and a machine that is not quiet, are named.
     good = {"leg": "a", "requests": 10, "failed": 0, "foreign_share": 0.0}
     assert rounds.remarks([good] * 10, "leg") == []
     said = rounds.remarks([good, {**good, "leg": "b", "failed": 5, "foreign_share": 0.4}], "leg")
@@ -107,18 +92,16 @@ def test_failures_and_a_machine_that_is_not_quiet_are_named():
 
 def test_run_ends_its_processes_and_removes_its_directory(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "PATIENCE", 0.3)
-    with pytest.raises(RuntimeError):
-        with run.Run("x", out=tmp_path / "out") as one:
-            work = one.work
-            # A shell with a child of its own, both deaf to SIGTERM.
-            server = one.start(["sh", "-c", "trap '' TERM; sleep 60 & echo ready; wait; sleep 60"],
-                               work / "log")
-            assert tools.wait_for(lambda: "ready" in (work / "log").read_text(), 60)
-            one.save_table("", [{"a": 1}])
-            raise RuntimeError
+    with pytest.raises(RuntimeError), run.Run("x", out=tmp_path / "out") as one:
+        work = one.work
+        # A shell with a child of its own, both deaf to SIGTERM.
+        server = one.start(["sh", "-c", "trap '' TERM; sleep 60 & echo ready; wait; sleep 60"],
+                           work / "log")
+        assert tools.wait_for(lambda: "ready" in (work / "log").read_text(), 60)
+        one.save_table("", [{"a": 1}])
+        raise RuntimeError
     assert not run.group_runs(server.pid)
-    assert not work.exists()
-    assert not (tmp_path / "out").exists()
+    assert not work.exists() and not (tmp_path / "out").exists()
 
 
 def test_run_publishes_tables_with_the_columns_of_all_rows(tmp_path):
@@ -156,6 +139,5 @@ def test_interrupt_keeps_nothing_of_an_unfinished_experiment(tmp_path, number):
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
         errors = process.communicate(timeout=30)[1]
-    assert process.returncode == 130, errors
-    assert b"interrupted" in errors
+    assert process.returncode == 130 and b"interrupted" in errors, errors
     assert not list(tmp_path.iterdir())

@@ -1,7 +1,6 @@
 """Regret: who is the best leg of a regime, what is a time on a wire, and who is overloaded."""
 
 import argparse
-import gzip
 import json
 import math
 import types
@@ -23,24 +22,27 @@ def rows_of(**figures):
             for number, figure in enumerate(of, 1)]
 
 
-def test_the_best_leg_is_chosen_by_other_rounds_than_it_judges():
+def test_regret_is_a_ratio_within_each_round():
     """Odd rounds choose a, which even rounds show to be twice as slow as b; and so on."""
     found = regret.Regrets(rows_of(a=(1, 2, 1, 2), b=(2, 1, 2, 1)), "ab", "last_5")
     assert found.ratios == {"a: 0.1": {"a": {1: 0.5, 2: 1, 3: 0.5, 4: 1},
                                        "b": {1: 1, 2: 0.5, 3: 1, 4: 0.5}}}
-
-
-def test_regret_is_a_ratio_within_each_round():
     found = regret.Regrets(rows_of(a=(1, 10, 100), b=(2, 20, 200)), "ab", "last_5")
-    assert found.of("b") == {"a: 0.1": {1: 2, 2: 2, 3: 2}}
+    assert found.of("b") == found.between("b", "a") == {"a: 0.1": {1: 2, 2: 2, 3: 2}}
     assert regret.worst(found.of("b"))[0] == "a: 0.1"
     assert regret.mean(found.of("a"))[0] == pytest.approx(1)
-    assert found.between("b", "a") == {"a: 0.1": {1: 2, 2: 2, 3: 2}}
-
-
-def test_one_round_chooses_and_judges():
+    # One round chooses and judges.
     found = regret.Regrets(rows_of(a=(3,), b=(6,)), "ab", "last_5")
     assert found.cell("a: 0.1", "b")[0] == 2
+    # The mean is of rounds that have all regimes.
+    assert regret.mean({"a": {1: 1, 2: 4}, "b": {1: 4}})[0] == 2
+    assert regret.mean({"a": {1: 1}, "b": {2: 4}})[0] == 2
+    assert math.isnan(regret.mean({})[0])
+    # An interval takes five rounds.
+    assert regret.interval([1, 1, 1, 1])[1:] == (0, math.inf)
+    assert regret.interval([1, 1, 1, 1, 1]) == pytest.approx((1, 1, 1))
+    assert regret.text((1.234, 1.1, 1.3)) == "1.23 (1.10–1.30)"
+    assert regret.text((1.234, 0, math.inf)) == "1.23" and regret.text((math.nan, 0, 1)) == "–"
 
 
 def test_an_overloaded_cell_has_no_time_and_says_by_how_much():
@@ -76,33 +78,32 @@ def test_legs_are_a_choice_for_the_clients_that_take_them(population, rate, has,
     found = legs.serving(legs.LEGS, population, rate)
     assert set(has) <= set(found) and not set(has_not) & set(found)
     assert legs.serving(["of an older list"], population, rate) == []
+    assert legs.default(build="/x.so").build == "/x.so"  # a leg of its own
+    assert legs.default(rate=20).setup.snippet.endswith("ElasticGoal time 20Mbit/s\n")
+    assert legs.default().accept == setups.ALL_CODINGS
 
 
-@pytest.mark.parametrize("pieces, rate, least, seconds", [
-    (((1.0, 1000, 0),), 8, math.inf, 1.001),  # 8 Mbit/s carry 1000 bytes in a millisecond
-    (((1.0, 1000, 0), (1.0, 2000, 0)), 8, math.inf, 1.002),
-    (((1.0, 1000, 0), (3.0, 2000, 0)), 8, math.inf, 3.001),  # the first has gone meanwhile
-    (((1.0, 1000, 0), (3.0, 2000, 0)), 8, 500, 1.0005),
-    (((1.0, 1000, 0), (3.0, 2000, 0)), 8, 1500, 3.0005)])
-def test_a_wire_carries_each_piece_when_it_has_come_and_it_is_free(pieces, rate, least, seconds):
-    assert regimes.on_wire(pieces, rate, least) == pytest.approx(seconds)
+ONE, TWO, LATE = (1.0, 1000, 0), (1.0, 2000, 0), (3.0, 2000, 0)
 
 
-def answer(body, coding="", pieces=()):
-    return types.SimpleNamespace(coding=coding, body=body, pieces=pieces)
+@pytest.mark.parametrize("pieces, least, seconds", [
+    ((ONE,), math.inf, 1.001),  # 8 Mbit/s carry 1000 bytes in a millisecond
+    ((ONE, TWO), math.inf, 1.002), ((ONE, LATE), math.inf, 3.001),  # the first has gone meanwhile
+    ((ONE, LATE), 500, 1.0005), ((ONE, LATE), 1500, 3.0005)])
+def test_a_wire_carries_each_piece_when_it_has_come_and_it_is_free(pieces, least, seconds):
+    assert regimes.on_wire(pieces, 8, least) == pytest.approx(seconds)
 
 
-def test_first_text_of_a_plain_answer_is_its_bodys_first_byte():
-    assert regimes.first_text(answer(b"", "", ((0.1, 200, 0), (0.2, 1200, 1000)))) == 201
-
-
-def test_first_text_of_a_coded_answer_is_when_a_decoder_has_some():
+def test_first_text_is_when_a_decoder_has_some():
+    """Of a plain answer it is its body's first byte."""
+    plain = types.SimpleNamespace(coding="", body=b"", pieces=((0.1, 200, 0), (0.2, 1200, 1000)))
+    assert regimes.first_text(plain) == 201
     encoder = zlib.compressobj(6, zlib.DEFLATED, 31)
     body = encoder.compress(b"text " * 10) + encoder.flush(zlib.Z_SYNC_FLUSH)
     body += encoder.compress(bytes(range(256)) * 40) + encoder.flush()
-    pieces = ((0.1, 100 + len(body) // 2, len(body) // 2), (0.2, 100 + len(body), len(body)))
-    assert gzip.decompress(body)
-    assert regimes.first_text(answer(body, "gzip", pieces)) <= 100 + regimes.STEP
+    coded = types.SimpleNamespace(coding="gzip", body=body, pieces=(
+        (0.1, 100 + len(body) // 2, len(body) // 2), (0.2, 100 + len(body), len(body))))
+    assert regimes.first_text(coded) <= 100 + regimes.STEP
 
 
 def results_of(count, lost=0):
@@ -116,9 +117,7 @@ def test_a_percentile_stands_where_enough_is_beyond_it():
     few, many = regimes.figures_of(results_of(399)), regimes.figures_of(results_of(400))
     assert math.isnan(few["last_p95_5"]) and few["beyond_p95"] == 19
     assert many["last_p95_5"] > many["last_5"] and many["beyond_p95"] == 20
-
-
-def test_where_requests_are_lost_there_is_no_time():
+    # Where requests are lost there is no time.
     found = regimes.figures_of(results_of(500, 1))
     assert found["failed"] == 1 and "last_5" not in found
 
@@ -128,6 +127,8 @@ def test_all_legs_and_loads_have_the_same_pages():
     visits = [one.path for one in site.visits(range(2 * site.BLOCK), 7, paths)]
     assert sorted(visits) == sorted(paths * 2) and visits[:site.BLOCK] != paths
     assert sorted(visits[:site.BLOCK]) == sorted(paths) and len(paths) == site.BLOCK
+    times = arrivals.exactly(400, 3, 1)
+    assert len(times) == 400 and times == sorted(times) and 0 <= times[0] and times[-1] <= 3
     # And each of the clients that measure a capacity, who ask for the first of them only.
     for end in range(20, len(paths) + 1, 20):
         for size, share in site.SIZES:
@@ -151,11 +152,6 @@ def test_what_counts_is_the_same_for_each_leg_and_comes_after_a_lead(adaptive, l
         (round(one.at - start, 6), one.path) for one in counted]
 
 
-def test_arrivals_are_exactly_so_many_and_within_their_time():
-    times = arrivals.exactly(400, 3, 1)
-    assert len(times) == 400 and times == sorted(times) and 0 <= times[0] and times[-1] <= 3
-
-
 def test_what_is_no_steady_state_is_no_result():
     good = {"regime": "a: 0.1", "leg": "a", "steady": True, "sent_share": 1.0,
             "load_cpu_share": 0.1, "of_capacity": 0.9}
@@ -169,25 +165,6 @@ def test_what_is_no_steady_state_is_no_result():
     for nothing in ([{"overload": 2}], [{**good, "steady": False}], []):
         with pytest.raises(BenchError, match="nothing was measured"):
             regimes.results(nothing)
-
-
-def test_an_interval_takes_five_rounds():
-    assert regret.interval([1, 1, 1, 1])[1:] == (0, math.inf)
-    assert regret.interval([1, 1, 1, 1, 1]) == pytest.approx((1, 1, 1))
-    assert regret.text((1.234, 1.1, 1.3)) == "1.23 (1.10–1.30)"
-    assert regret.text((1.234, 0, math.inf)) == "1.23" and regret.text((math.nan, 0, 1)) == "–"
-
-
-def test_another_build_is_a_leg_of_its_own():
-    assert legs.default(build="/x.so").build == "/x.so"
-    assert legs.default(rate=20).setup.snippet.endswith("ElasticGoal time 20Mbit/s\n")
-    assert legs.default().accept == setups.ALL_CODINGS
-
-
-def test_the_mean_is_of_rounds_that_have_all_regimes():
-    assert regret.mean({"a": {1: 1, 2: 4}, "b": {1: 4}})[0] == 2
-    assert regret.mean({"a": {1: 1}, "b": {2: 4}})[0] == 2
-    assert math.isnan(regret.mean({})[0])
 
 
 def test_readme_its_chart_and_the_tables_are_made_of_the_rounds(tmp_path):
@@ -220,9 +197,7 @@ def test_the_spread_of_levels_is_that_of_compression_alone():
             cpu("zlib, 9", 9000, "a: 0.5")]
     assert gain.spread(rows, ["zlib, 1", "zlib, 5", "zlib, 9"]) == 4
     assert math.isnan(gain.spread([*rows, cpu("zlib, 2", 900)], ["zlib, 1", "zlib, 2"]))
-
-
-@pytest.mark.parametrize("scale, count, said", [
-    ("normal", 0, "scripts/bench gain"), ("quick", 5, "scripts/bench gain --quick --rounds 5")])
-def test_the_record_has_the_command_that_was_run(scale, count, said):
-    assert cli.command_of("gain", argparse.Namespace(scale=scale, rounds=count)) == said
+    # The record has the command that was run.
+    for scale, count, said in (("normal", 0, "scripts/bench gain"),
+                               ("quick", 5, "scripts/bench gain --quick --rounds 5")):
+        assert cli.command_of("gain", argparse.Namespace(scale=scale, rounds=count)) == said

@@ -17,18 +17,6 @@ def bench(*arguments, **options):
                           timeout=600, check=False, **options)
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"]])
-def test_the_listing_takes_no_package(arguments):
-    """None of LIBRARIES is imported: their names lead to a folder that refuses them."""
-    code = ("import sys; sys.path.insert(0, sys.argv.pop(1))\n"
-            f"for name in {tools.LIBRARIES + ('numpy',)}: sys.modules[name] = None\n"
-            "from benchkit import cli; sys.exit(cli.main(sys.argv[1:]))")
-    seen = subprocess.run([sys.executable, "-c", code, tools.ROOT / "scripts", *arguments],
-                          capture_output=True, text=True, check=False)
-    assert seen.returncode == 0, seen.stderr
-    assert all(name in seen.stdout for name in (*cli.ORDER, *cli.ALONE))
-
-
 @pytest.mark.parametrize("arguments, says", [
     (["nothing"], "there is no experiment nothing"), (["all", "levels"], "all stands alone"),
     (["--quick"], "name an experiment, or all")])
@@ -54,15 +42,28 @@ def test_an_experiment_at_its_smallest(module, tmp_path, name):
     assert again.returncode == 0 and f"{name}: done before" in again.stderr
 
 
+def with_cli(code, *words):
+    """The command, after that code."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tools.ROOT / 'scripts')!r})\n"
+         f"{code}\nfrom benchkit import cli; sys.exit(cli.main(sys.argv[1:]))", *words],
+        capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize("words", [[], ["--help"]])
+def test_the_listing_takes_no_package(words):
+    """None of LIBRARIES is imported."""
+    seen = with_cli(f"for name in {(*tools.LIBRARIES, 'numpy')}: sys.modules[name] = None", *words)
+    assert seen.returncode == 0, seen.stderr
+    assert all(name in seen.stdout for name in (*cli.ORDER, *cli.ALONE))
+
+
 def test_an_experiment_that_crashes_is_named_and_the_others_run_on(module, tmp_path):
     """One of two cannot run."""
-    code = ("import sys; sys.path.insert(0, sys.argv.pop(1))\n"
-            "from benchkit import cli\nfrom benchkit.experiments import static_vs_dynamic\n"
-            "def broken(*_): raise ZeroDivisionError('planted')\n"
-            "static_vs_dynamic.has_length = broken; sys.exit(cli.main(sys.argv[1:]))")
-    seen = subprocess.run(
-        [sys.executable, "-c", code, tools.ROOT / "scripts", "static-vs-dynamic", "control",
-         "--smoke", "--out", tmp_path], capture_output=True, text=True, timeout=300, check=False)
+    seen = with_cli("from benchkit.experiments import static_vs_dynamic\n"
+                    "def broken(*_): raise ZeroDivisionError('planted')\n"
+                    "static_vs_dynamic.has_length = broken", "static-vs-dynamic", "control",
+                    "--smoke", "--out", tmp_path)
     assert seen.returncode == 1
     assert "static-vs-dynamic: a fault of the bench itself: ZeroDivisionError" in seen.stderr
     assert (tmp_path / "control.json").exists()

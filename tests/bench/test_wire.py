@@ -1,17 +1,19 @@
-"""What the kit reads off the wire: interface counters, frames, pipelined responses."""
+"""What the kit reads: interface counters, frames and pipelined responses off the wire; reports of
+wrk and h2load, /proc and the module's status."""
 
 import dataclasses
+import math
 import struct
+import types
 import zlib
 
 import pytest
 
-from benchkit import capture, codecs, corpus, http1, link, pieces, visit
+from benchkit import capture, codecs, corpus, http1, link, load, pieces, sample, server, visit
 from benchkit.tools import BenchError
 from codeckit import dictionaries
 
 IP_LINK = """2: veth0@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP
-    link/ether aa:bb:cc:dd:ee:ff brd ff:ff:ff:ff:ff:ff link-netnsid 0
     RX:  bytes packets errors dropped  missed   mcast
          11766     139      0       0       0       0
     TX:  bytes packets errors dropped carrier collsns
@@ -36,30 +38,18 @@ def frame(payload, options=b"", protocol=6, flags=24):
 
 def test_tcp_frame():
     data = frame(100, options=b"\1" * 12)
-    seen = capture.parse(data[:60] + data[60:], len(data), 5.0)
+    seen = capture.parse(data, len(data), 5.0)
     assert (seen.source, seen.port, seen.sequence, seen.acknowledged) == ("10.77.0.1", 80, 1000,
                                                                           2000)
     assert (seen.payload, seen.length, seen.time, seen.flags) == (100, 166, 5.0, 24)
-
-
-def test_frame_of_which_only_the_beginning_was_kept():
-    data = frame(1400)
+    data = frame(1400)  # of which only the beginning was kept
     assert capture.parse(data[:capture.HEADERS], len(data), 0).payload == 1400
-
-
-def test_padding_of_a_short_frame_is_no_payload():
+    # The padding of a short frame is no payload.
     assert capture.parse(frame(0) + b"\0" * 6, 60, 0).payload == 0
-
-
-@pytest.mark.parametrize("data", [b"", b"\0" * 60, frame(10, protocol=17), frame(10)[:40]])
-def test_frames_that_are_no_tcp(data):
-    assert capture.parse(data, len(data), 0) is None
-
-
-def test_time_stamp():
+    for data in (b"", b"\0" * 60, frame(10, protocol=17), frame(10)[:40]):
+        assert capture.parse(data, len(data), 0) is None
     control = (capture.socket.SOL_SOCKET, capture.SO_TIMESTAMPNS, struct.pack("qq", 7, 500000000))
-    assert capture.timestamp([control]) == 7.5
-    assert capture.timestamp([]) == 0.0
+    assert capture.timestamp([control]) == 7.5 and capture.timestamp([]) == 0.0
 
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -89,9 +79,22 @@ def test_part_of_a_chunk_is_given_at_once():
     assert list(parser.feed(CHUNKED[:CHUNKED.index(b"llo")])) == [(b"he", False)]
 
 
+@pytest.mark.parametrize("text", [b"HTTP/1.1 200 OK\r\n\r\n", b"nonsense\r\n\r\n",
+                                  b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"])
+def test_what_is_no_response_or_has_no_end_is_an_error(text):
+    with pytest.raises(ValueError):
+        list(http1.Responses().feed(text))
+    with pytest.raises(RuntimeError, match="404"):
+        visit.Visit(ORDERS).take(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+
 def response(coding, body):
     return (f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n"
             "\r\n").encode() + body
+
+
+def cut(raw, size):
+    return [raw[at:at + size] for at in range(0, len(raw), size)]
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
@@ -99,8 +102,7 @@ def test_what_a_decoder_has_after_each_piece(coding):
     text = corpus.invented_html(40_000)
     body = codecs.encode(text, coding, 18 if coding == "br" else 15)
     raw = response(coding, body)
-    lengths, sent = pieces.decoded([raw[at:at + 1000] for at in range(0, len(raw), 1000)], coding,
-                                   text)
+    lengths, sent = pieces.decoded(cut(raw, 1000), coding, text)
     assert sent == len(body) and lengths == sorted(lengths) and lengths[-1] == len(text)
     assert len(lengths) == -(-len(raw) // 1000)
     assert pieces.reached(lengths, 1) < pieces.reached(lengths, len(text))
@@ -113,15 +115,8 @@ def test_the_head_of_a_difference_is_no_piece():
     text = corpus.invented_html(9000)
     with dictionaries.Dcz(text[:8000]) as prepared:
         body = prepared.encode(text)
-    raw = response("dcz", body)
-    cut = [raw[at:at + 50] for at in range(0, len(raw), 50)]
-    lengths, sent = pieces.decoded(cut, "dcz", text, text[:8000])
+    lengths, sent = pieces.decoded(cut(response("dcz", body), 50), "dcz", text, text[:8000])
     assert sent == len(body) and lengths[-1] == len(text)
-
-
-def test_response_that_is_an_error():
-    with pytest.raises(RuntimeError, match="404"):
-        visit.Visit(ORDERS).take(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
 
 @pytest.mark.parametrize("rate, holds", [("1mbit", 1514), ("10mbit", 1514), ("100mbit", 2500),
@@ -132,16 +127,6 @@ def test_bucket_is_one_frame_or_what_late_timers_need(rate, holds):
 
 
 ORDERS = visit.Orders("h", 1, "/d/page.html", "gzip", images=3)
-
-
-class Sink:
-    """A connection that keeps what is sent."""
-
-    def __init__(self):
-        self.sent = []
-
-    def sendall(self, data):
-        self.sent.append(data)
 
 
 @pytest.mark.parametrize("encoded", [False, True])
@@ -168,13 +153,14 @@ def test_links_are_found_once_however_the_page_is_cut(encoded, size):
 
 
 def test_requests_wait_for_a_full_buffer_or_the_last_link():
-    one, sink = visit.Visit(ORDERS), Sink()
+    one, sent = visit.Visit(ORDERS), []
+    sink = types.SimpleNamespace(sendall=sent.append)
     one.take_page(b'<img src="a.gif">')
     one.send(sink)
-    assert not sink.sent
+    assert not sent
     one.take_page(b'<img src="b.gif"><img src="c.gif">')
     one.send(sink)
-    assert len(sink.sent) == 1 and not one.pending
+    assert len(sent) == 1 and not one.pending
 
 
 def test_longest_wait_is_before_a_bare_acknowledgement():
@@ -183,3 +169,92 @@ def test_longest_wait_is_before_a_bare_acknowledgement():
 
     frames = [seen(0, "h", 1448), seen(0.04, "c", 0), seen(0.2, "c", 100), seen(0.9, "h", 10)]
     assert visit.longest_wait(frames, "h") == pytest.approx(0.04)
+
+
+WRK = """Running 1s test @ http://127.0.0.1:8799/page.html
+  18926 requests in 1.10s, 2.86GB read
+bench requests=18926 usec=1099661 bytes=3070925000 status=3 broken=2 p50=390 p95=800
+"""
+H2LOAD = """finished in 501.23ms, 11338.00 req/s, 1.71GB/s
+requests: 5669 total, 5674 started, 5669 done, 5660 succeeded, 9 failed, 0 errored, 0 timeout
+status codes: 5660 2xx, 0 3xx, 9 4xx, 0 5xx
+traffic: 877.11MB (919716414) total, 171.96KB (176084) headers (space savings 82.35%), 876.41MB
+                     min         max         mean         sd        +/- sd
+time for request:      102us      1.87ms       392us       138us    72.80%
+"""
+H2LOAD_REFUSED = """finished in 241us, 0.00 req/s, 0B/s
+requests: 2 total, 0 started, 0 done, 0 succeeded, 2 failed, 2 errored, 0 timeout
+status codes: 0 2xx, 0 3xx, 0 4xx, 0 5xx
+traffic: 0B (0) total, 0B (0) headers (space savings 0.00%), 0B (0) data
+"""
+
+
+def test_wrk_report():
+    seen = load.parse_wrk(WRK)
+    assert (seen.requests, seen.failed, seen.bytes) == (18926, 5, 3070925000)
+    assert seen.seconds == pytest.approx(1.099661)
+    assert seen.rate == pytest.approx(17210.7, abs=0.1)
+    assert (seen.p50_ms, seen.p95_ms) == (0.39, 0.8)
+
+
+def test_h2load_summary_and_log():
+    log = "\n".join(f"17952161340128{n:02}\t200\t{n * 1000}" for n in range(1, 101))
+    seen = load.parse_h2load(H2LOAD, log)
+    assert (seen.requests, seen.failed, seen.bytes) == (5660, 9, 919716414)
+    assert seen.seconds == pytest.approx(0.50123)
+    assert (seen.p50_ms, seen.p95_ms) == (50, 95)
+    # Latencies are of good responses alone.
+    seen = load.parse_h2load(H2LOAD, "1\t200\t1500\n2\t503\t20\n3\t-1\t30\n4\t204\t500\n5\t20")
+    assert (seen.p50_ms, seen.p95_ms) == (0.5, 1.5)
+    seen = load.parse_h2load(H2LOAD_REFUSED)
+    assert (seen.requests, seen.failed, seen.rate) == (0, 2, 0) and math.isnan(seen.p50_ms)
+
+
+@pytest.mark.parametrize("text, seconds", [
+    ("241us", 0.000241), ("501.23ms", 0.50123), ("1.00s", 1), ("20.05s", 20.05),
+    ("1m2s", 62), ("1h1m1s", 3661)])
+def test_h2load_durations(text, seconds):
+    assert load.parse_duration(text) == pytest.approx(seconds)
+
+
+REFUSED = "unable to connect to 127.0.0.1:1 Connection refused\n"
+
+
+@pytest.mark.parametrize("parse, text", [
+    *((parse, text) for parse in (load.parse_wrk, load.parse_h2load) for text in ("", REFUSED)),
+    *((load.parse_duration, text) for text in ("", "12", "ms", "1.00s,", "5 s"))])
+def test_output_that_is_none_is_an_error(parse, text):
+    with pytest.raises(BenchError):
+        parse(text)
+
+
+ROLLUP = """55d-7ff ---p 00000000 00:00 0    [rollup]
+Rss:                4156 kB
+Pss:                 612 kB
+Pss_Anon:              5 kB
+Private_Clean:         8 kB
+Private_Dirty:       204 kB
+Anonymous:           500 kB
+"""
+CPUS = "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 100 7 8 9 0 0 0\ncpu10 5 5 5 5 5 5 5 0 0 0\n"
+
+
+@pytest.mark.parametrize("found, expected", [
+    # A process may have any name.
+    (sample.parse_stat("42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6\n"), 7),
+    (sample.parse_kb(ROLLUP, "Pss"), 612),
+    (sample.parse_kb("", "Pss"), 0),
+    (sample.parse_kb(ROLLUP, "Private_Clean", "Private_Dirty"), 212),
+    (sample.parse_kb("Name:\ta b\n\nVmPeak:\t  99 kB\nVmHWM:\t    4156 kB\n", "VmHWM"), 4156),
+    # Time of processes, not that of interrupts; and of one CPU.
+    (sample.parse_cpu_row(CPUS, 0), 6),
+    (sample.parse_cpu_row(CPUS, 1), 0),
+    # Grandchildren are of the family, and nobody else.
+    (sample.family([10], {1: 0, 10: 1, 11: 10, 12: 11, 20: 1}), {10, 11, 12}),
+    # The whole numbers of the status page.
+    (server.parse_counters("ElasticVersion: 0.1.0\nElasticCPU: 0.25\nElasticCompressed: 12\n"
+                           "ElasticSkipped-small: 3\n"),
+     {"ElasticCompressed": 12, "ElasticSkipped-small": 3}),
+])
+def test_what_is_read_from_files_and_programs(found, expected):
+    assert found == expected

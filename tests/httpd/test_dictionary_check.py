@@ -22,9 +22,9 @@ TEN_MINUTES = 'Header set Cache-Control "public, max-age=600"'
 def site(name, page=(), dictionary=(), rule=None, link=None):
     """Below /NAME: a page that names the dictionary there."""
     rule, link = rule or f'match="/{name}/*"', link or f"/{name}/dict.html"
+    lines = "\n".join([f"ElasticDictionary {rule}", WEEK, *dictionary])
     return at(name, f"ElasticDictionaryLink {link}", NO_CACHE, *page) \
-        + f"<LocationMatch ^/{name}/(dict|each)>\nElasticDictionary {rule}\n{WEEK}\n" \
-        + "\n".join(dictionary) + "\n</LocationMatch>\n"
+        + f"<LocationMatch ^/{name}/(dict|each)>\n{lines}\n</LocationMatch>\n"
 
 
 # {site: (its configuration, the lines that are not "ok", as {subject: (verdict, text)})}
@@ -89,8 +89,8 @@ PROXIED = {
 
 
 # Pages other than page.html.
-PAGES = {"element": "element.html", "noise": "noise.html",
-         "broken": "broken.cgi"}
+# Pages other than page.html.
+PAGES = {"element": "element.html", "noise": "noise.html", "broken": "broken.cgi"}
 CGI = {
     "each.cgi": f"head('Content-Type: text/plain')\nout({DICT!r})\nout(str(time.time()))\n",
     "broken.cgi": f"""\
@@ -132,65 +132,62 @@ def proxy(httpd_shared, server):
     return made.start()
 
 
-def check(server, path, *options, url=None):
-    """Returns (exit status, {subject: [(verdict, rest of the line)]})."""
-    done = subprocess.run(
-        [env.PYTHON, SCRIPT, "check", url or f"https://localhost:{server.tls_port}{path}",
-         "--cafile", server.root / "tls.pem", *map(str, options)],
-        capture_output=True, text=True, timeout=60, check=False)
-    assert done.stderr == "", done.stderr
-    *lines, sums = done.stdout.splitlines()
+def run(*words_):
+    """(exit status, what is said, what is said of errors) of `check`."""
+    done = subprocess.run([env.PYTHON, SCRIPT, "check", *map(str, words_)], capture_output=True,
+                          text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check(server, path, expected, *options, url=None):
+    """What `check` says is this, as {subject: (verdict, rest of the line)}, and its exit status."""
+    status, said, errors = run(url or f"https://localhost:{server.tls_port}{path}",
+                               "--cafile", server.root / "tls.pem", *options)
+    assert errors == ""
+    *lines, sums = said.splitlines()
     rows = [re.fullmatch(r"(ok|advice|problem) +(\S+(?: \S+)*?) {2,}(.*)", line) for line in lines]
-    assert all(rows), done.stdout
+    assert all(rows), said
     verdicts = [row[1] for row in rows]
     assert sums == (f"{verdicts.count('problem')} problems, {verdicts.count('advice')} pieces of "
                     "advice")
-    assert all((". Change: " in row[3]) == (row[1] != "ok") for row in rows), done.stdout
+    assert all((". Change: " in row[3]) == (row[1] != "ok") for row in rows), said
     found = {row[2]: (row[1], row[3]) for row in rows if row[1] != "ok"}
     assert re.search("Chromium uses no dictionary under", found.pop("certificate")[1])
-    return done.returncode, found
-
-
-def agrees(found, expected):
-    status, rows = found
-    assert set(rows) == set(expected), rows
+    assert set(found) == set(expected), found
     for subject, (verdict, pattern) in expected.items():
-        assert rows[subject][0] == verdict and re.search(pattern, rows[subject][1]), rows[subject]
+        assert found[subject][0] == verdict and re.search(pattern, found[subject][1]), \
+            found[subject]
     assert status == any(verdict == "problem" for verdict, _ in expected.values())
 
 
 @pytest.mark.parametrize("name", SITES)
 def test_what_is_wrong_with_a_site(server, name):
-    agrees(check(server, f"/{name}/{PAGES.get(name, 'page.html')}"), SITES[name][1])
+    check(server, f"/{name}/{PAGES.get(name, 'page.html')}", SITES[name][1])
 
 
 @pytest.mark.parametrize("name", PROXIED)
 def test_what_is_wrong_with_a_proxy(proxy, name):
-    agrees(check(proxy, f"/{name}/page.html"), PROXIED[name][1])
+    check(proxy, f"/{name}/page.html", PROXIED[name][1])
 
 
 def test_a_release_is_a_dictionary_for_the_next_one(server):
-    agrees(check(server, "/release/app.1.js"), {})
+    check(server, "/release/app.1.js", {})
 
 
 @pytest.mark.parametrize("name", ["far", "open"])
 def test_a_dictionary_of_another_origin(server, name):
     """Such a dictionary is useless for the page, and the browser does not request it."""
-    agrees(check(server, f"/{name}/page.html"), {
+    check(server, f"/{name}/page.html", {
         "link": ("problem", f"at http://localhost:{server.port}.*serve it where the page")})
 
 
-def test_who_has_no_https(server):
-    agrees(check(server, "", "--resolve", f"127.0.0.1:{server.port}",
-                 url="http://www.example.org/good/page.html"),
-           {"https": ("problem", "serve it by https"), "link": ("problem", "names no dictionary")})
-
-
 def test_the_origin_is_asked_past_what_is_in_front(server, proxy):
-    path = "/unvaried/page.html"
-    assert "Vary" in check(proxy, path)[1]
-    agrees(check(proxy, path, "--resolve", f"127.0.0.1:{server.tls_port}", "--cafile",
-                 server.root / "tls.pem"), {})
+    check(proxy, "/unvaried/page.html", {}, "--resolve", f"127.0.0.1:{server.tls_port}",
+          "--cafile", server.root / "tls.pem")
+    # Without https.
+    check(server, "", {"https": ("problem", "serve it by https"),
+                       "link": ("problem", "names no dictionary")},
+          "--resolve", f"127.0.0.1:{server.port}", url="http://www.example.org/good/page.html")
 
 
 @pytest.mark.parametrize("first, rows", [
@@ -204,22 +201,15 @@ def test_a_cache_that_does_not_honour_vary(proxy, first, rows):
     learn(proxy, "/cached/dict.html", "tls", Host=host)
     answer = ask(proxy, path, "br, dcz", first, "tls", Host=host)
     assert answer.coding == ("dcz" if first else "br")
-    agrees(check(proxy, path), {**rows, "in front": ("advice", "age: ")})
+    check(proxy, path, {**rows, "in front": ("advice", "age: ")})
 
 
 @pytest.mark.parametrize("words, status, said", [
     ([], 2, "usage: "), (["ftp://a/"], 2, "an http or https URL is needed"),
     (["https://a/", "--resolve", "a/b"], 2, "give an address"),
     (["http://localhost:1/"], 1, "http://localhost:1/: .*refused"),
-    (["https://a/", "--cafile", "/nowhere"], 1, "No such file")])
-def test_what_cannot_be_asked(words, status, said):
-    done = subprocess.run([env.PYTHON, SCRIPT, "check", *words], capture_output=True, text=True,
-                          timeout=60, check=False)
-    assert done.returncode == status and re.search(said, done.stderr), done
-    assert "Traceback" not in done.stderr
-
-
-def test_a_certificate_that_nobody_vouches_for(server):
-    done = subprocess.run([env.PYTHON, SCRIPT, "check", f"https://localhost:{server.tls_port}/"],
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1 and "certificate" in done.stderr
+    (["https://a/", "--cafile", "/nowhere"], 1, "No such file"),
+    (["https://localhost:{port}/"], 1, "certificate")])  # that nobody vouches for
+def test_what_cannot_be_asked(server, words, status, said):
+    ended, _, errors = run(*(word.format(port=server.tls_port) for word in words))
+    assert ended == status and re.search(said, errors) and "Traceback" not in errors

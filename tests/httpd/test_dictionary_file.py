@@ -6,7 +6,7 @@ import brotli
 import pytest
 
 from kit import bodies, check, env
-from kit.dictionary import DICT, PAGE, decoded, field, make_store, name_of, store_of
+from kit.dictionary import DICT, PAGE, STORE, decoded, field, make_store, name_of, store_of
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
@@ -35,6 +35,7 @@ SSLCertificateFile {root}/tls.pem
 %s
 </VirtualHost>
 """
+WWW = VHOST % ("www.example", "")
 
 # {host: its settings}
 HOSTS = {
@@ -83,12 +84,10 @@ def start(httpd, config, files=None, **kw):
 def server(httpd_shared, origin):
     origin.route("/page.html", lambda exchange: exchange.respond(
         200, {"Content-Type": "text/html"}, PAGE))
-    vhosts = "".join(VHOST % host for host in HOSTS.items())
-    made = start(httpd_shared, (CONFIG + VHOST % ("port.example", "") + vhosts)
-                 .replace("{origin}", origin.url), modules=["proxy", "proxy_http", "rewrite",
-                                                             "authn_core", "auth_basic",
-                                                             "authn_file", "authz_user",
-                                                             "negotiation"])
+    vhosts = "".join(VHOST % host for host in (("port.example", ""), *HOSTS.items()))
+    made = start(httpd_shared, (CONFIG + vhosts).replace("{origin}", origin.url), modules=[
+        "proxy", "proxy_http", "rewrite", "authn_core", "auth_basic", "authn_file", "authz_user",
+        "negotiation"])
     (made.root / "site.dict.br").write_bytes(SMALL)
     (made.root / "users").write_text("u:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")  # "password"
     return made.start()
@@ -103,18 +102,18 @@ def get(server, path, host="www.example", protocol="tls", **kw):
 @pytest.mark.protocols("tls", "h2")
 @pytest.mark.parametrize("coding", ["dcz", pytest.param("dcb", marks=pytest.mark.dcb)])
 def test_a_page_is_a_difference_at_once(server, tmp_path, protocol, coding):
-    """Nobody has requested the dictionary before, and there is no ElasticDictionaryStore."""
-    headers = {"Host": "www.example", "Available-Dictionary": field(DICT), **DOCUMENT}
-    answer = server.get("/page.html", f"gzip, {coding}", headers, protocol=protocol)
-    assert decoded(answer, DICT, tmp_path, coding) == PAGE and len(answer.raw) < 1000
-    assert answer.has_token("Vary", "Available-Dictionary")
-    assert LINK not in answer.headers  # the client has it already
-    assert server.notes(answer)["elastic-dictionary"] == "used"
-    # The previous dictionary, which another line still names.
-    headers["Available-Dictionary"] = field(PAGE[:9000])
-    answer = server.get("/page.html", f"gzip, {coding}", headers, protocol=protocol)
-    assert decoded(answer, PAGE[:9000], tmp_path, coding) == PAGE
-    assert answer.headers[LINK] == link_to(DICT)
+    """Nobody has requested the dictionary before, and there is no ElasticDictionaryStore. The
+    second one is the previous one, which another line still names."""
+    for known in (DICT, PAGE[:9000]):
+        answer = server.get("/page.html", f"gzip, {coding}", {
+            "Host": "www.example", "Available-Dictionary": field(known), **DOCUMENT},
+            protocol=protocol)
+        assert decoded(answer, known, tmp_path, coding) == PAGE
+        assert answer.has_token("Vary", "Available-Dictionary")
+        assert server.notes(answer)["elastic-dictionary"] == "used"
+        # Who has it already is not told of it.
+        assert answer.headers.all(LINK) == ([] if known is DICT else [link_to(DICT)])
+        assert known is not DICT or len(answer.raw) < 1000
 
 
 @pytest.mark.parametrize("host", ["www", "proxy", "mapped", "rewrite", "backend", "redirect",
@@ -169,47 +168,47 @@ def test_members_get_it_and_nobody_else(server):
                  headers={"Authorization": "Basic dTpwYXNzd29yZA=="})
     assert answer.raw == DICT and USE in answer.headers
     assert answer.headers["Cache-Control"] == "private, max-age=2592000, immutable"
+    # Bytes that are no text go out as such.
+    answer = get(server, url_of(BINARY), "port.example", ae="gzip")
+    assert answer.raw == BINARY and answer.headers["Content-Type"] == "application/octet-stream"
+    assert not get(server, "/page.html", "www.example:1").headers.all(LINK)
+
+
+@pytest.fixture
+def asked(server, protocol):
+    """asked(): the dictionary; the names of other fields are those of the request."""
+    return lambda ae=None, method="GET", **headers: server.get(
+        url_of(DICT), ae, {"Host": "www.example", **headers}, method, protocol=protocol)
 
 
 @pytest.mark.protocols("tls", "h2")
-def test_conditions_methods_and_ranges(server, protocol):
-    def asked(method="GET", ae=None, **headers):
-        return server.get(url_of(DICT), ae, {"Host": "www.example", **headers}, method,
-                          protocol=protocol)
-
-    whole = asked()
-    head = asked("HEAD")
+def test_conditions_methods_and_ranges(asked):
+    whole, head = asked(), asked(method="HEAD")
     assert head.status == 200 and not head.raw
-    for name in (USE, "ETag", "Cache-Control", "Content-Type"):
-        assert head.headers[name] == whole.headers[name]
+    check.same_header(whole, head, USE, "ETag", "Cache-Control", "Content-Type")
     for ae in (None, "gzip"):
-        tag = asked(ae=ae).headers["ETag"]
-        check.not_modified(asked(ae=ae, **{"If-None-Match": tag}), tag)
+        tag = asked(ae).headers["ETag"]
+        check.not_modified(asked(ae, **{"If-None-Match": tag}), tag)
     assert asked(**{"If-None-Match": '"x"'}).status == 200
     part = asked(Range="bytes=10-19")
     assert part.status == 206 and part.raw == DICT[10:20] and USE not in part.headers
-    refused = asked("POST")
+    refused = asked(method="POST")
     assert refused.status == 405 and "GET" in refused.headers["Allow"]
 
 
 @pytest.mark.protocols("tls", "h2")
-def test_the_file_in_br_beside_it_goes_out_in_its_place(server, protocol):
-    def asked(ae="gzip, br, zstd", method="GET", **headers):
-        return server.get(url_of(DICT), ae, {"Host": "www.example", **headers}, method,
-                          protocol=protocol)
-
-    answer = asked()
+def test_the_file_in_br_beside_it_goes_out_in_its_place(asked):
+    every = "gzip, br, zstd"
+    answer = asked(every)
     check.encoded(answer, "br", DICT)
     assert answer.raw == SMALL and answer.headers["Content-Length"] == str(len(SMALL))
     assert USE in answer.headers
     tag = answer.headers["ETag"]
-    assert tag != asked(None).headers["ETag"]
-    check.not_modified(asked(**{"If-None-Match": tag}), tag)
-    assert asked(method="HEAD").headers["ETag"] == tag
-    check.encoded(asked("br;q=0.5, gzip"), "gzip", DICT)
-    check.encoded(asked("gzip"), "gzip", DICT)
-    check.plain(asked("br;q=0"), DICT)
-    assert asked(Range="bytes=10-19").raw == DICT[10:20]
+    assert tag != asked().headers["ETag"] and asked(every, "HEAD").headers["ETag"] == tag
+    check.not_modified(asked(every, **{"If-None-Match": tag}), tag)
+    for ae, coding in (("br;q=0.5, gzip", "gzip"), ("gzip", "gzip"), ("br;q=0", None)):
+        check.negotiated(asked(ae), coding, DICT)
+    assert asked(every, Range="bytes=10-19").raw == DICT[10:20]
 
 
 @pytest.mark.parametrize("small", [
@@ -217,7 +216,7 @@ def test_the_file_in_br_beside_it_goes_out_in_its_place(server, protocol):
     brotli.compress(DICT) + b"x"])
 def test_another_file_beside_it_is_a_warning(httpd, small):
     server = start(httpd, "Elastic On\nElasticControl off\n"
-                   "ElasticDictionaryFile {root}/site.dict\n" + VHOST % ("www.example", ""))
+                   "ElasticDictionaryFile {root}/site.dict\n" + WWW)
     (server.root / "site.dict.br").write_bytes(small)
     server.start()
     server.expect_log("site.dict.br: it is not that file in br")
@@ -226,18 +225,11 @@ def test_another_file_beside_it_is_a_warning(httpd, small):
     assert answer.raw != small
 
 
-def test_bytes_that_are_no_text_go_out_as_such(server):
-    answer = get(server, url_of(BINARY), "port.example", ae="gzip")
-    assert answer.raw == BINARY and answer.headers["Content-Type"] == "application/octet-stream"
-    assert not get(server, "/page.html", "www.example:1").headers.all(LINK)
-
-
 def test_a_change_comes_with_a_reload_and_visitors_keep_what_they_have(httpd, tmp_path):
     """ElasticDictionaryStore keeps old dictionaries usable after the file is gone, and never mixes
     up their bytes."""
-    line = "ElasticDictionaryFile {root}/site.dict"
-    server = start(httpd, f"Elastic On\nElasticControl off\n{line}\n"
-                   "ElasticDictionaryStore {root}/dictionaries\n" + VHOST % ("www.example", ""))
+    server = start(httpd, "Elastic On\nElasticControl off\n"
+                   f"ElasticDictionaryFile {{root}}/site.dict\n{STORE}{WWW}")
     make_store(server)
     server.start()
     old, new = url_of(DICT), url_of(OTHER)
@@ -257,16 +249,19 @@ def test_a_change_comes_with_a_reload_and_visitors_keep_what_they_have(httpd, tm
     assert server.status()["ElasticDictionaryFaults"] == "0"
 
 
-@pytest.mark.parametrize("make", [
-    None, lambda path: path.write_bytes(b""), lambda path: path.mkdir(),
-    lambda path: path.write_bytes(bytes(9_000_000))])
-def test_what_cannot_be_read_is_a_warning(httpd, make):
-    server = start(httpd, "Elastic On\nElasticDictionaryFile {root}/bad.dict\n")
-    if make:
-        make(server.root / "bad.dict")
+def test_what_cannot_be_read_is_a_warning(httpd):
+    """No file, an empty one, a folder, and one that is too large."""
+    names = ("none", "empty", "folder", "large")
+    server = start(httpd, "Elastic On\n" + "".join(
+        f"ElasticDictionaryFile {{root}}/{name}.dict\n" for name in names))
+    (server.root / "empty.dict").write_bytes(b"")
+    (server.root / "folder.dict").mkdir()
+    (server.root / "large.dict").write_bytes(bytes(9_000_000))
     ok, said = server.configtest()
-    assert ok and said.count("bad.dict: the file cannot be read") == 1
-    server.expect_log("bad.dict: the file cannot be read")
+    assert ok
+    for name in names:
+        assert said.count(f"{name}.dict: the file cannot be read") == 1
+    server.expect_log("dict: the file cannot be read")
     server.start()
     answer = get(server, "/page.html", "localhost", ae="gzip")
     check.encoded(answer, "gzip", PAGE)

@@ -5,7 +5,8 @@ import gzip
 import pytest
 
 from kit import at, bodies, cache, check, env
-from kit.dictionary import DICT, PAGE, WEEK, ask, decoded, field, learn, name_of, start, store_of
+from kit.dictionary import DICT, PAGE, STORE, WEEK, ask, decoded, field, learn, name_of, start, \
+    store_of
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
@@ -57,6 +58,10 @@ def note(server, answer):
     return server.notes(answer).get("elastic-dictionary")
 
 
+def varies_by(answer, *names):
+    assert all(answer.has_token("Vary", name) for name in names), answer
+
+
 def asked_for(server):
     """The number of requests that named a dictionary, by outcome."""
     return {key.removeprefix("ElasticDictionaryAsked-"): int(value)
@@ -74,8 +79,7 @@ def test_a_page_is_a_difference(server, tmp_path, protocol, path, coding, engine
     answer = ask(server, f"/pages/{path}", f"gzip, {coding}", protocol=protocol)
     assert decoded(answer, DICT, tmp_path, coding) == PAGE
     assert len(answer.raw) < 1000
-    for name in ("Accept-Encoding", AVAILABLE, "Sec-Fetch-Site"):
-        assert answer.has_token("Vary", name)
+    varies_by(answer, "Accept-Encoding", AVAILABLE, "Sec-Fetch-Site")
     assert answer.headers["Cache-Control"] == "private, no-store"
     notes = server.notes(answer)
     assert (notes["elastic-coding"], notes["elastic-engine"], notes["elastic-dictionary"]) == \
@@ -98,9 +102,8 @@ def test_who_does_not_ask_for_it_gets_another_coding(server, tmp_path, ae, codin
         assert decoded(answer, DICT, tmp_path, coding) == PAGE
 
 
-@pytest.mark.parametrize("value", [
-    "", ":abc:", field(DICT) + ", " + field(DICT), field(DICT) + ";q=1",
-    field(DICT).replace(":", '"'), ":" + "A" * 8000 + ":", ":" + "é" * 43 + "=:", None])
+# The syntax: tests/unit/test_structured.c
+@pytest.mark.parametrize("value", ["", ":" + "A" * 8000 + ":", ":" + "é" * 43 + "=:", None])
 def test_a_field_that_is_none_is_no_error(server, value):
     fields = [(AVAILABLE, value)] if value is not None else \
         [(AVAILABLE, field(DICT)), (AVAILABLE, field(OTHER))]  # the field comes twice
@@ -109,22 +112,15 @@ def test_a_field_that_is_none_is_no_error(server, value):
     assert note(server, answer) == "malformed"
 
 
-# (request, the reason why no dictionary is used)
+# (request, the reason why no dictionary is used); who may read a response: tests/unit
 OTHERS = [
-    ("unknown", {"dictionary": b"never seen"}),
-    ("unknown", {"Host": "localhost:1"}),
-    ("match", {"path": "/other/page.html"}),
+    ("unknown", {"dictionary": b"never seen"}), ("unknown", {"Host": "localhost:1"}),
+    ("match", {"path": "/other/page.html"}), ("id", {"dictionary": STYLE}),
     ("dest", {"dictionary": OTHER, "Sec_Fetch_Dest": "script"}),
-    ("id", {"dictionary": STYLE}), ("id", {"Dictionary_ID": '"v 1"'}),
     ("malformed", {"Dictionary_ID": "v1"}),
-    ("malformed", {"Dictionary_ID": '"' + "a" * 1025 + '"'}),
-    ("cross-origin", NO_CORS),
-    ("cross-origin", {"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "cors",
-                      "Origin": "https://a.example"}),
-    ("cross-origin", {**CORS, "path": "/pages/open/page.html"}),
+    ("malformed", {"Dictionary_ID": '"' + "a" * 1025 + '"'}), ("cross-origin", NO_CORS),
     # mod_headers sets a field when the precompressed file has been considered already.
-    ("cross-origin", {**CORS, "Origin": "https://b.example", "path": "/pages/shared/page.html"}),
-]
+    ("cross-origin", {**CORS, "Origin": "https://b.example", "path": "/pages/shared/page.html"})]
 
 
 @pytest.mark.parametrize("reason,asked", OTHERS)
@@ -132,42 +128,24 @@ def test_other_requests_get_another_coding(server, reason, asked):
     before = asked_for(server)
     answer = ask(server, **asked)
     check.encoded(answer, "gzip", PAGE)
-    assert answer.has_token("Vary", AVAILABLE)
-    assert not asked.get("Origin") == "https://b.example" or answer.has_token("Vary", "Origin")
+    varies_by(answer, AVAILABLE, *["Origin"] * (asked.get("Origin") == "https://b.example"))
     assert note(server, answer) == reason
     assert asked_for(server) == {**before, reason: before[reason] + 1}
 
 
 @pytest.mark.parametrize("asked,varies", [
-    ({"Sec_Fetch_Site": "same-origin", "Sec_Fetch_Mode": "no-cors"}, []),
     ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, ["Sec-Fetch-Mode"]),
-    ({**CORS, "Origin": "https://a.example", "path": "/pages/open/page.html"},
-     ["Sec-Fetch-Mode", "Origin"]),
-    ({**CORS, "Origin": "https://a.example", "path": "/pages/shared/page.html"},
-     ["Sec-Fetch-Mode", "Origin"]),
+    *(({**CORS, "Origin": "https://a.example", "path": f"/pages/{place}/page.html"},
+       ["Sec-Fetch-Mode", "Origin"]) for place in ("open", "shared")),
     ({"dictionary": OTHER, "Sec_Fetch_Dest": "document"}, []),
     ({"dictionary": STYLE, "Dictionary_ID": '"v 1"'}, [])])
 def test_who_may_read_the_page_gets_the_difference(server, tmp_path, asked, varies):
     before = asked_for(server)
     answer = ask(server, **asked)
     assert decoded(answer, asked.get("dictionary", DICT), tmp_path) == PAGE
-    for name in (AVAILABLE, "Sec-Fetch-Site", *varies):
-        assert answer.has_token("Vary", name), answer
+    varies_by(answer, AVAILABLE, "Sec-Fetch-Site", *varies)
     assert note(server, answer) == "used"
     assert asked_for(server) == {**before, "used": before["used"] + 1}
-
-
-def test_it_comes_before_a_precompressed_file(server, tmp_path):
-    """The precompressed file has more bytes. It is sent if the client prefers its coding or has no
-    dictionary, or if no field of the response can permit the dictionary."""
-    path = "/pages/precompressed/page.html"
-    assert decoded(ask(server, path), DICT, tmp_path) == PAGE
-    for asked in ({"ae": "gzip, dcz;q=0.9"}, {"dictionary": None}, {"dictionary": b"other"},
-                  NO_CORS):
-        answer = ask(server, path, **asked)
-        assert (answer.coding, answer.raw) == ("gzip", PRECOMPRESSED)
-        assert answer.varies and answer.has_token("Vary", AVAILABLE)
-    assert note(server, answer) == "cross-origin"
 
 
 @pytest.mark.parametrize("path,asked,coding,by_dictionary", [
@@ -214,6 +192,19 @@ def test_a_304_comes_before_a_difference(server):
     check.whole(ask(server, path, Range="bytes=0-99"), None, PAGE[:100], 206)
 
 
+def test_it_comes_before_a_precompressed_file(server, tmp_path):
+    """The precompressed file has more bytes. It is sent if the client prefers its coding or has no
+    dictionary, or if no field of the response can permit the dictionary."""
+    path = "/pages/precompressed/page.html"
+    assert decoded(ask(server, path), DICT, tmp_path) == PAGE
+    for asked in ({"ae": "gzip, dcz;q=0.9"}, {"dictionary": None}, {"dictionary": b"other"},
+                  NO_CORS):
+        answer = ask(server, path, **asked)
+        assert (answer.coding, answer.raw) == ("gzip", PRECOMPRESSED)
+        assert answer.varies and answer.has_token("Vary", AVAILABLE)
+    assert note(server, answer) == "cross-origin"
+
+
 def test_what_no_dictionary_makes_smaller_goes_as_it_is(server, tmp_path):
     answer = ask(server, "/pages/noise.txt")
     check.plain(answer, NOISE)
@@ -226,15 +217,14 @@ def test_what_no_dictionary_makes_smaller_goes_as_it_is(server, tmp_path):
 
 def test_differences_are_counted(server):
     names = ("ElasticCompressed", "ElasticDifferences", "ElasticDifferenceBytesIn",
-             "ElasticDifferenceBytesOut")
+             "ElasticDifferenceBytesOut", "ElasticCacheHits", "ElasticCacheMisses",
+             "ElasticCacheStored")
     before = server.status()
     sent = [ask(server, "/pages/kept/page.html") for _ in range(3)]
     server.get("/pages/page.html", ae="gzip")
     after = server.status()
-    grown = [int(after[name]) - int(before[name]) for name in names]
-    assert grown == [4, 3, 3 * len(PAGE), sum(len(answer.raw) for answer in sent)]
-    for name in ("ElasticCacheHits", "ElasticCacheMisses", "ElasticCacheStored"):
-        assert after[name] == before[name]  # none is stored
+    assert [int(after[name]) - int(before[name]) for name in names] == [
+        4, 3, 3 * len(PAGE), sum(len(answer.raw) for answer in sent), 0, 0, 0]  # none is stored
 
 
 # --- the folder
@@ -259,9 +249,9 @@ def test_what_is_gone_from_the_folder_is_not_used(server, tmp_path, harm, reason
         file.unlink()
         entry.unlink()
     elif harm == "expired":
-        lines = entry.read_text().splitlines()
-        assert lines[-1].startswith("expires ")
-        entry.write_text("\n".join([*lines[:-1], "expires 1700000000"]) + "\n")
+        kept, _, last = entry.read_text().rstrip("\n").rpartition("\n")
+        assert last.startswith("expires ")
+        entry.write_text(f"{kept}\nexpires 1700000000\n")
     else:
         file.write_bytes(b"x" + body[1:])
         server.expect_log("is damaged, and was removed")
@@ -284,13 +274,12 @@ def test_a_rule_that_is_gone_has_no_dictionaries(httpd, tmp_path):
     server = start(httpd, config("one"))
     learn(server)
     assert decoded(ask(server, "/one/page.html"), DICT, tmp_path) == PAGE
-    server.configure("ElasticDictionaryStore {root}/dictionaries\n" + config("two"))
+    server.configure(STORE + config("two"))
     server.graceful()
     learn(server)
     for name, coding in (("one", "gzip"), ("two", "dcz")):
         answer = ask(server, f"/{name}/page.html")
-        assert answer.coding == coding
-        assert answer.has_token("Vary", AVAILABLE) == (name == "two")
+        assert (answer.coding, answer.has_token("Vary", AVAILABLE)) == (coding, name == "two")
 
 
 @pytest.mark.parametrize("config,learned,asked", [

@@ -67,14 +67,22 @@ def follower(httpd):
 
 
 def test_the_position_chooses_the_level(follower, tmp_path):
-    """Each process prepares a level after some requests for it."""
+    """Each process prepares a level after some requests for it. A bypass is for differences too."""
     server, follow = follower
-
     for position, wanted in ((8, {"9"}), (0, {"1"}), (4, {"3", "5"})):
         follow(position)
         server.wait_for(lambda wanted=wanted: outcome(server, "/half.html", "dcz")[1] in wanted, 60,
                         wanted)
         assert decoded(ask(server, "/half.html", "dcz"), DICT, tmp_path) == HALF
+    follow(0, bypass=True)
+    for path, body in (("/page.html", PAGE), ("/other.html", OTHER)):
+        answer = ask(server, path)
+        check.plain(answer, body)
+        assert server.reason(answer) == "bypass"
+    check.plain(server.get("/page.html", ae="br"), PAGE)
+    assert ask(server, "/other.html", "dcz, identity;q=0").coding == "dcz"
+    follow(8)
+    check.encoded(ask(server, "/other.html"), "br", OTHER)
 
 
 @pytest.mark.parametrize("config,level", [
@@ -122,16 +130,3 @@ def test_a_precompressed_file_comes_first_where_it_is_smaller(server):
         answer = ask(made, path, "gzip, dcz")
         assert answer.coding == coding and (coding == "dcz" or answer.raw == PRECOMPRESSED)
         assert answer.has_token("Vary", "Available-Dictionary")
-
-
-def test_a_bypass_is_for_differences_too(follower):
-    server, follow = follower
-    follow(0, bypass=True)
-    for path, body in (("/page.html", PAGE), ("/other.html", OTHER)):
-        answer = ask(server, path)
-        check.plain(answer, body)
-        assert server.reason(answer) == "bypass"
-    check.plain(server.get("/page.html", ae="br"), PAGE)
-    assert ask(server, "/other.html", "dcz, identity;q=0").coding == "dcz"
-    follow(8)
-    check.encoded(ask(server, "/other.html"), "br", OTHER)

@@ -1,7 +1,6 @@
 """scripts/dictionary on a real httpd: browsers get the dictionary that it enables, and after any
 failure everything is as before."""
 
-import contextlib
 import fcntl
 import json
 import os
@@ -9,10 +8,8 @@ import pathlib
 import re
 import shutil
 import socket
-import socketserver
 import ssl
 import subprocess
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,14 +18,14 @@ import pytest
 from kit import CGID_RELOADED, env, sanitizer, tls
 from kit.debian import Debian
 from kit.dictionary import decoded, make_store
-from kit.dictionary_site import (COUNT, HOST, SCRIPT, Site, files_of, listing, page, pages,
-                                 words)
-from kit.process import free_port, until
+from kit.dictionary_site import COUNT, HOST, SCRIPT, Site, files_of, listing, page, pages, words
+from kit.process import Listener, free_port, until
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
 SECOND = "second.example.test"
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d"
+
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
@@ -40,10 +37,12 @@ def authority(tmp_path_factory):
 @pytest.fixture
 def site(httpd, authority):
     """start(files=, config=, cgi=) starts a site with a conf.d; `others`: names of other virtual
-    hosts with the same pages; `store`: a folder of dictionaries exists already."""
+    hosts with the same pages; `store`: a folder of dictionaries exists already; `enabled`: it has
+    a dictionary, and `control` is its apachectl."""
     ca, certificate = authority
 
-    def start(files=None, config="", vhosts="", others=(), store=False, allow=(), **kw):
+    def start(files=None, config="", vhosts="", others=(), store=False, allow=(), enabled=False,
+              **kw):
         server = httpd("", start=False, tls=True, files=files or {
             **pages(), "/index.html": listing(pages()), "/i.png": b"image"},
             modules=["authz_host", "rewrite"],
@@ -63,9 +62,22 @@ def site(httpd, authority):
         made = Site(server, server.tls_port, ca)
         made.more = ["--confdir", server.root / "etc",
                      "--apachectl", f"{sanitizer.httpd(server.root)} -f {server.conf}"]
+        if enabled:
+            control(made, "")
+            made.run("enable", "--yes")
         return made
 
     return start
+
+
+def rewrite(site, template):
+    for path, body in pages(template).items():
+        site.server.write(path, body)
+
+
+def remove_pages(site):
+    for path in pages():
+        (site.server.docs / path.strip("/")).unlink()
 
 
 def check_pages(site, dictionary, bodies, folder):
@@ -102,67 +114,37 @@ def test_enabled_visited_and_disabled(site, tmp_path):
 # --- renewal
 
 
-def rewrite(site, template):
-    for path, body in pages(template).items():
-        site.server.write(path, body)
-
-
-def test_renewed_where_it_is_better(site, tmp_path):
-    one = site()
-    one.run("enable", "--yes")
+def test_renewed_where_it_is_better_or_due(site, tmp_path):
+    one = site(enabled=True)
     first_url = one.link()
     first = one.dictionary(first_url)
     assert "kept: with a new one pages would take 0.0 % less" in one.run("renew")
     assert one.link() == first_url and "kept: with a new one" in one.run("status")
     assert re.search(f"last renewal: {DATE}, kept: with a new one", one.shown())
-    rewrite(one, "second")
-    assert "renewed: the previous one had text that is not on these pages" in one.run("renew")
-    assert re.search(f"last renewal: {DATE}, renewed: the previous one had text", one.shown())
-    second_url = one.link()
-    second = one.dictionary(second_url)
-    assert second_url != first_url and second != first
-    check_pages(one, second, pages("second"), tmp_path)
-    # Clients with the previous dictionary are served with it, and told of the new one.
-    answer = one.visit("/1.html", first)
-    assert second_url in answer.headers["Link"]
-    assert decoded(answer, first, tmp_path) == pages("second")["/1.html"]
-    one.run("disable")
-    assert one.link() is None and not one.out.exists()
-
-
-def test_renewed_before_it_expires_and_when_asked_for(site):
-    one = site()
-    one.run("enable", "--yes")
-    url = one.link()
     file = one.out / "state.json"
     for made in (int(time.time()) - 24 * 24 * 3600, 2082758400):  # in 2036, from a wrong clock
         whole = json.loads(file.read_text())
         whole["sites"][0]["made"] = made
         file.write_text(json.dumps(whole))
         assert "renewed: the previous one was about to expire" in one.run("renew")
-        assert one.link() == url and abs(one.state()["made"] - time.time()) < 3600
+        assert one.link() == first_url and abs(one.state()["made"] - time.time()) < 3600
     assert "about to expire" in one.run("status")
     assert "renewed: as was asked for" in one.run("renew", "--now")
-
-
-def test_what_a_site_has_deleted_leaves_the_dictionary_at_the_next_renewal(site):
-    one = site()
-    for path in pages():
-        one.server.write(path, pages()[path].replace(b"</nav>", b"<b>to be deleted</b></nav>"))
-    one.run("enable", "--yes")
-    old = one.link()
-    assert b"to be deleted" in one.dictionary(old)
-    for path, body in pages().items():
-        one.server.write(path, body)
-    assert "not on these pages any more" in one.run("renew")
-    assert b"to be deleted" not in one.dictionary(one.link())
-    assert one.get(old).status == 404
-
-
-def test_a_site_that_changed_wholly_has_no_useless_dictionary(site):
-    """The old figures are not shown for it."""
-    one = site()
-    one.run("enable", "--yes")
+    # What the site has deleted leaves the dictionary.
+    rewrite(one, "second")
+    assert "renewed: the previous one had text that is not on these pages" in one.run("renew")
+    assert re.search(f"last renewal: {DATE}, renewed: the previous one had text", one.shown())
+    second_url = one.link()
+    second = one.dictionary(second_url)
+    deleted = words("first", 400)[-40:].encode()
+    assert second_url != first_url and deleted in first and deleted not in second
+    assert one.get(first_url).status == 404
+    check_pages(one, second, pages("second"), tmp_path)
+    # Clients with the previous dictionary are served with it, and told of the new one.
+    answer = one.visit("/1.html", first)
+    assert second_url in answer.headers["Link"]
+    assert decoded(answer, first, tmp_path) == pages("second")["/1.html"]
+    # A site that changed wholly has no useless dictionary; the old figures are not shown for it.
     for n in range(COUNT):
         one.server.write(f"/{n}.html", f"<html>{words(f'own {n}', 300)}</html>".encode())
     said = one.run("renew", code=1)
@@ -171,68 +153,78 @@ def test_a_site_that_changed_wholly_has_no_useless_dictionary(site):
 
 
 def test_a_renewal_that_fails_leaves_the_previous_one(site):
-    one = site()
-    one.run("enable", "--yes")
-    url = one.link()
-    before = files_of(one.root / "etc")
-    for path in pages():
-        (one.server.docs / path.strip("/")).unlink()
-    said = one.run("renew", code=1)
-    assert "failed: pages that can be used: 1" in said
-    assert files_of(one.root / "etc") == before and url
-    for said in (one.run("status"), one.shown()):
+    one = site(enabled=True)
+    url, before = one.link(), files_of(one.root / "etc")
+
+    def as_before():
+        assert files_of(one.root / "etc") == before and one.link() == url
+        assert {path.suffix for path in files_of(one.out)} == {".dict", ".br", ".json", ""}
+        assert len(files_of(one.out)) == 4  # with the lock
+
+    rewrite(one, "second")
+    control(one, "exit 1")
+    assert "failed: " in one.run("renew", code=1)
+    as_before()
+    # What a killed command leaves is taken back by the next one.
+    control(one, "kill -KILL $PPID; sleep 0.2")
+    one.run("renew", code=-9)
+    assert files_of(one.root / "etc") != before and (one.out / "before.json").exists()
+    control(one, "")
+    assert "ended in its midst" in one.run("status")
+    as_before()
+    # What failed is said where cron mails it.
+    remove_pages(one)
+    done = subprocess.run([env.PYTHON, SCRIPT, "renew", "--out", one.out], capture_output=True,
+                          text=True, timeout=300, check=False)
+    for said in (done.stderr, one.run("status"), one.shown()):
         assert "failed: pages that can be used: 1" in said
+    assert done.returncode == 1 and files_of(one.root / "etc") == before
 
 
-def waiting(one, *words_, **more):
-    """The output of a command that waits for the folder; `done` ends the wait."""
-    def start(done):
-        with open(one.out / "lock", "ab") as handle, ThreadPoolExecutor(1) as pool:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            log = one.root / "waits"
-            said = pool.submit(one.run, *words_, log=log, **more)
-            until(lambda: log.exists() and "Waiting for another" in log.read_text(), 60, "a wait")
-            done()
-            fcntl.flock(handle, fcntl.LOCK_UN)
-        return said.result()
-
-    return start
+def waiting(one, done, *words_, **more):
+    """The output of a command that waits for the folder until `done` was called."""
+    with open(one.out / "lock", "ab") as handle, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        log = one.root / "waits"
+        log.unlink(missing_ok=True)
+        said = pool.submit(one.run, *words_, log=log, **more)
+        until(lambda: log.exists() and "Waiting for another" in log.read_text(), 60, "a wait")
+        done()
+        fcntl.flock(handle, fcntl.LOCK_UN)
+    return said.result()
 
 
 def test_one_command_at_a_time_changes_the_folder(site):
-    one = site()
-    one.run("enable", "--yes")
+    one = site(enabled=True)
     assert (one.out / "lock").stat().st_mode & 0o777 == 0o600
-    for words_ in (["renew"], ["disable"]):
-        before = files_of(one.root / "etc"), files_of(one.out)
+    for command in ("renew", "disable"):
+        before = files_of(one.root / "etc", one.out)
 
         def unchanged():
-            assert (files_of(one.root / "etc"), files_of(one.out)) == before
+            assert files_of(one.root / "etc", one.out) == before
 
-        waiting(one, *words_)(unchanged)
+        waiting(one, unchanged, command)
     assert not one.out.exists()
-
-
-def test_who_waited_for_what_was_taken_away_is_told(site):
-    one = site()
     one.run("enable", "--yes")
-    said = waiting(one, "renew", code=1)(lambda: shutil.rmtree(one.out))
+    said = waiting(one, lambda: shutil.rmtree(one.out), "renew", code=1)
     assert f"No site has a dictionary in {one.out}" in said
 
 
 def test_the_status_page_has_the_sites_of_a_store_of_ones_own(site):
     one = site(store=True)
-    before = one.server.get("/elastic-status?auto").body.count(b"\n")
+
+    def lines():
+        return one.server.get("/elastic-status?auto").body.count(b"\n")
+
+    before, file = lines(), one.root / "dictionaries" / "sites"
     assert one.shown() == ""
-    file = one.root / "dictionaries" / "sites"
     # A user who may write to the store cannot redirect root by a link.
     file.symlink_to(one.root / "elsewhere")
     one.run("enable", "--yes")
     assert f"{one.url}/: dictionary since" in one.shown() and not file.is_symlink()
     assert not env.IS_ROOT or file.stat().st_uid == env.child_user().pw_uid
     file.write_text("<b>&\n")
-    assert b"<p>&lt;b&gt;&amp;" in one.server.get("/elastic-status").body
-    assert one.server.get("/elastic-status?auto").body.count(b"\n") == before
+    assert b"<p>&lt;b&gt;&amp;" in one.server.get("/elastic-status").body and lines() == before
     file.unlink()
     os.mkfifo(file)  # without a writer
     assert one.shown() == ""
@@ -261,7 +253,7 @@ def test_other_names_of_the_server_have_no_part_in_it(site, tmp_path):
     one.run("enable", "--yes")
     url = one.link()
     dictionary = one.dictionary(url)
-    assert one.link(host=HOST.upper()) == one.link()
+    assert one.link(host=HOST.upper()) == url
     assert all(one.get(url, host=host).status == 404 for host in OTHERS[:-1])
     assert one.server.get(url).status == 404  # not by plain http either
     assert "Vary" not in one.get("/i.png").headers
@@ -283,18 +275,18 @@ out(f"<p>{os.environ['QUERY_STRING']}<b>secret " + os.urandom(%d).hex() + "</b><
 """
 
 
-def refused(site, text, *words_):
+def refused(site, text, *, code=1, yes=True, answer="", running=True):
     """`enable` fails with the text; files and httpd are unchanged."""
     before = files_of(site.root / "etc")
-    said = site.run("enable", "--yes", *words_, code=1)
+    said = site.run("enable", *["--yes"] * yes, code=code, answer=answer)
     assert re.search(text, said), said
     assert files_of(site.root / "etc") == before
     assert not site.out.exists() and not site.store.exists()
-    assert site.get("/index.html").status == 200 and site.link() is None
-    return said
+    if running:
+        assert site.get("/").status == 200 and site.link() is None
 
 
-def test_nothing_private_gets_in(site, tmp_path):
+def test_nothing_private_gets_in(site):
     """Text that differs between two visits is in no dictionary; the rest is."""
     template = words("template", 200)
     one = site(files={"/robots.txt": b""}, cgi={"/index.cgi": PRIVATE % (template, 400)})
@@ -302,49 +294,64 @@ def test_nothing_private_gets_in(site, tmp_path):
     dictionary = one.dictionary(one.link("/index.cgi"))
     assert template[:200].encode() in dictionary and b"secret" not in dictionary
     assert re.search(r"(?m)^/index.cgi\?id=3 +[\d,]+ +8\d\d$", said), said
+    one.run("disable")
+    one.server.cgi("/index.cgi", PRIVATE % (words("template", 10), 40000))
+    refused(one, "is another page at each visit(.|\n)*can be used: ")
 
 
-def test_a_page_that_is_another_one_at_each_visit(site):
-    one = site(files={"/index.html": b"<a href=\"/index.cgi?id=1\">"},
-               cgi={"/index.cgi": PRIVATE % (words("template", 10), 40000)})
-    refused(one, "is another page at each visit(.|\n)*can be used: 1")
-
-
-def test_a_site_that_sets_cookies_on_every_page(site):
-    one = site(config="Header always set Set-Cookie sid=1")
-    refused(one, "sets the cookie sid(.|\n)*--accept-cookie")
-    assert "In force" in one.run("enable", "--yes", "--accept-cookie", "sid")
-
-
-@pytest.mark.parametrize("words_, text", [
-    (["--pages", "/nowhere"], "No such file"),
-    (["--cafile", "/nowhere"], "/nowhere: .*No such file"),
-    (["--store", "/proc/nowhere/store"], "/proc/nowhere"),
-    (["--confdir", "/proc"], "neither conf-available nor conf.d"),
-    (["--confdir", "/nowhere"], "/nowhere has neither conf-available nor conf.d"),
-    (["--apachectl", "false"], "false -t fails")])
-def test_what_cannot_be_used(site, words_, text):
-    one = site()
-    one.more += words_
+@pytest.mark.parametrize("config, text", [
+    ("Header always set Set-Cookie sid=1", "sets the cookie sid(.|\n)*--accept-cookie"),
+    ("Elastic Off", "does not name the dictionary|did not use the dictionary"),
+    ('Header set Cache-Control no-store "expr=%{REQUEST_URI} =~ m#^/.well-known#"',
+     "is another one, or may not be kept"),
+    # Like Debian's DokuWiki at first.
+    ("<Location />\nRequire local\n</Location>", "answers strangers with 401 or 403")])
+def test_a_site_that_does_not_give_it_out(site, config, text):
+    one = site(config=config, allow=["AH01630"])
     refused(one, text)
+    if "Cookie" in config:
+        assert "In force" in one.run("enable", "--yes", "--accept-cookie", "sid")
 
 
-def test_another_certificate_than_the_sites(site):
+# (further arguments, what apachectl runs before a reload, the exit status, what is said)
+FAULTS = [
+    (["--pages", "/nowhere"], "", 1, "No such file"),
+    (["--cafile", "/nowhere"], "", 1, "/nowhere: .*No such file"),
+    (["--store", "/proc/nowhere/store"], "", 1, "/proc/nowhere"),
+    (["--confdir", "/proc"], "", 1, "neither conf-available nor conf.d"),
+    (["--confdir", "/nowhere"], "", 1, "/nowhere has neither conf-available nor conf.d"),
+    (["--apachectl", "false"], "", 1, "false -t fails"),
+    ([], "echo stays; exit 1", 1, "-k graceful fails:\nstays"),
+    ([], "exit 0", 1, "does not name the dictionary after a reload"),
+    *(([], f"kill -{name} $PPID; sleep 0.2", 130, "interrupted; what was begun is taken back")
+      for name in ("INT", "TERM", "HUP"))]
+
+
+def test_what_cannot_be_used_and_what_fails(site):
     one = site()
-    one.ca = "/etc/ssl/certs/ca-certificates.crt"
-    if not pathlib.Path(one.ca).exists():
-        one.ca = one.server.root / "tls.pem"
+    more = one.more
+    for words_, command, code, text in FAULTS:
+        control(one, command)
+        one.more = one.more[:4] + words_
+        refused(one, text, code=code)
+    one.more = more
+    for answer in ("n\n", "\n", ""):
+        refused(one, "nothing was changed", yes=False, answer=answer)
+    certificate, other = one.ca, pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+    one.ca = other if other.exists() else one.server.root / "tls.pem"
     refused(one, "no connection: (self-signed|unable to get)")
-
-
-def test_a_folder_that_cannot_be_written(site):
-    one = site()
-    (one.root / "etc" / "conf.d").rename(one.root / "etc" / "other")
-    refused(one, "neither conf-available nor conf.d")
-    (one.root / "etc" / "other").rename(one.root / "etc" / "conf.d")
+    one.ca, broken = certificate, one.root / "etc" / "conf.d" / "broken.conf"
+    broken.write_text("Nonsense\n")
+    refused(one, "Nonsense")
+    broken.unlink()
     one.out = pathlib.Path("/proc/nowhere")
-    said = one.run("enable", "--yes", code=1)
-    assert "/proc/nowhere cannot be made" in said
+    refused(one, "/proc/nowhere cannot be made")
+    one.out = one.root / "out"
+    (one.root / "etc" / "conf.d").rmdir()
+    refused(one, "neither conf-available nor conf.d")
+    (one.root / "etc" / "conf.d").mkdir()
+    one.server.stop()
+    refused(one, "httpd does not run", running=False)
 
 
 def control(one, command):
@@ -356,69 +363,9 @@ def control(one, command):
     one.more = [*one.more[:3], str(script)]
 
 
-@pytest.mark.parametrize("command, text", [
-    ("echo stays; exit 1", "-k graceful fails:\nstays"),
-    ("exit 0", "does not name the dictionary after a reload")])
-def test_httpd_that_does_not_reload(site, command, text):
-    one = site()
-    control(one, command)
-    refused(one, text)
-
-
-def test_a_renewal_that_is_not_reloaded_leaves_the_previous_one(site):
-    one = site()
-    control(one, "")
-    one.run("enable", "--yes")
-    url, before = one.link(), files_of(one.root / "etc")
-    control(one, "exit 1")
-    rewrite(one, "second")
-    assert "failed: " in one.run("renew", code=1)
-    assert files_of(one.root / "etc") == before and one.link() == url
-    assert {path.suffix for path in files_of(one.out)} == {".dict", ".br", ".json", ""}
-    assert len(files_of(one.out)) == 4  # with the lock
-
-
-def test_a_configuration_that_is_broken_already(site):
-    one = site()
-    (one.root / "etc" / "conf.d" / "broken.conf").write_text("Nonsense\n")
-    refused(one, "Nonsense")
-
-
-def at_reload(one, *signals):
-    """`enable` or `renew`, ended by signals while httpd reloads."""
-    control(one, f"kill -{signals[0]} $PPID; sleep 0.2")
-
-
-@pytest.mark.parametrize("signal_", ["INT", "TERM", "HUP"])
-def test_a_signal_takes_all_back(site, signal_):
-    one = site()
-    at_reload(one, signal_)
-    before = files_of(one.root / "etc")
-    said = one.run("enable", "--yes", code=130)
-    assert "interrupted; what was begun is taken back" in said
-    assert files_of(one.root / "etc") == before
-    assert not one.out.exists() and not one.store.exists() and one.link() is None
-
-
-def test_what_a_killed_command_leaves_is_taken_back_by_the_next(site):
-    one = site()
-    control(one, "")
-    one.run("enable", "--yes")
-    url, before = one.link(), files_of(one.root / "etc")
-    rewrite(one, "second")
-    at_reload(one, "KILL")
-    one.run("renew", code=-9)
-    assert files_of(one.root / "etc") != before and (one.out / "before.json").exists()
-    control(one, "")
-    assert "ended in its midst" in one.run("status")
-    assert files_of(one.root / "etc") == before and one.link() == url
-    assert not (one.out / "before.json").exists() and len(files_of(one.out)) == 4
-
-
 def test_a_folder_that_others_may_write_to(site):
     """Somebody who can write there could choose the commands that root runs."""
-    one = site()
-    one.run("enable", "--yes")
+    one = site(enabled=True)
     one.out.chmod(0o777)
     for command in ("enable", "renew", "status", "disable"):
         assert "may be changed by others than root" in one.run(command, code=1)
@@ -426,33 +373,6 @@ def test_a_folder_that_others_may_write_to(site):
     file = one.out / "state.json"
     file.write_text(file.read_text().replace('"version": 1', '"version": "x"'))
     assert "state.json cannot be used" in one.run("status", code=1)
-
-
-def test_what_failed_is_said_where_cron_mails_it(site):
-    one = site()
-    one.run("enable", "--yes")
-    for path in pages():
-        (one.server.docs / path.strip("/")).unlink()
-    words_ = [env.PYTHON, SCRIPT, "renew", "--out", one.out]
-    done = subprocess.run(words_, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 1 and "failed: pages that can be used: 1" in done.stderr
-
-
-def test_httpd_that_does_not_run(site):
-    one = site()
-    one.server.stop()
-    before = files_of(one.root / "etc")
-    assert "httpd does not run" in one.run("enable", "--yes", code=1)
-    assert files_of(one.root / "etc") == before and not one.out.exists()
-
-
-@pytest.mark.parametrize("config, text", [
-    ("Elastic Off", "does not name the dictionary|did not use the dictionary"),
-    ('Header set Cache-Control no-store "expr=%{REQUEST_URI} =~ m#^/.well-known#"',
-     "is another one, or may not be kept")])
-def test_a_site_that_does_not_give_it_out(site, config, text):
-    one = site(config=config)
-    refused(one, text)
 
 
 def test_a_site_of_this_machine_by_plain_http(site):
@@ -468,87 +388,42 @@ def test_a_site_of_this_machine_by_plain_http(site):
     one.run("disable")
 
 
-class Front(socketserver.BaseRequestHandler):
-    """Terminates a site's TLS, like nginx with `proxy_pass` and the usual fields, once for each
-    client."""
+def test_a_site_whose_tls_a_proxy_in_front_does(site, authority, tmp_path):
+    one = site(vhosts=f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {HOST}\n</VirtualHost>\n")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority[1])
 
-    def handle(self):
-        head = self.request.recv(65536)
-        line, _, rest = head.partition(b"\r\n")
-        with socket.create_connection(self.server.behind) as behind:
+    def pass_on(sock):
+        """Like nginx with `proxy_pass` and the usual fields, once for each client."""
+        with context.wrap_socket(sock, server_side=True) as client, \
+                socket.create_connection(("127.0.0.1", one.server.port)) as behind:
+            line, _, rest = client.recv(65536).partition(b"\r\n")
             behind.sendall(line + b"\r\nX-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https"
                            b"\r\nConnection: close\r\n" + rest)
             while piece := behind.recv(65536):
-                self.request.sendall(piece)
+                client.sendall(piece)
 
-
-@contextlib.contextmanager
-def front(certificate, behind):
-    """Yields its port."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Front) as server:
-        server.daemon_threads, server.behind = True, behind
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def test_a_site_whose_tls_a_proxy_in_front_does(site, authority, tmp_path):
-    one = site(vhosts=f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {HOST}\n</VirtualHost>\n")
-    with front(authority[1], ("127.0.0.1", one.server.port)) as one.port:
-        one.url = one.url_of(HOST)
-        said = one.run("enable", "--yes", code=1)
-        assert "does not take the visitor for a stranger" in said and "--origin http://" in said
-        one.more += ["--origin", f"http://127.0.0.1:{one.server.port}"]
-        told = "SetEnvIf X-Forwarded-Proto https HTTPS=on"
-        assert told in one.run("enable", "--yes", code=1)
-        (one.root / "etc/conf.d/proto.conf").write_text(told + "\n")
-        one.server.graceful()
-        assert "In force" in one.run("enable", "--yes")
-        check_pages(one, one.dictionary(one.link()), pages(), tmp_path)
-        assert "renewed: as was asked for" in one.run("renew", "--now")
-        # A plain http request, without X-Forwarded-Proto, gets no dictionary.
-        assert "Link" not in one.server.get("/0.html", headers={"Host": HOST}).headers
+    one.port = Listener(pass_on).port
+    one.url = one.url_of(HOST)
+    said = one.run("enable", "--yes", code=1)
+    assert "does not take the visitor for a stranger" in said and "--origin http://" in said
+    one.more += ["--origin", f"http://127.0.0.1:{one.server.port}"]
+    told = "SetEnvIf X-Forwarded-Proto https HTTPS=on"
+    assert told in one.run("enable", "--yes", code=1)
+    (one.root / "etc/conf.d/proto.conf").write_text(told + "\n")
+    one.server.graceful()
+    assert "In force" in one.run("enable", "--yes")
+    check_pages(one, one.dictionary(one.link()), pages(), tmp_path)
+    assert "renewed: as was asked for" in one.run("renew", "--now")
+    # A plain http request, without X-Forwarded-Proto, gets no dictionary.
+    assert "Link" not in one.server.get("/0.html", headers={"Host": HOST}).headers
     one.run("disable")
     assert not one.out.exists()
 
 
-def test_a_site_that_strangers_may_not_see(site):
-    """Like Debian's DokuWiki at first."""
-    one = site(config="<Location />\nRequire local\n</Location>", allow=["AH01630"])
-    assert "answers strangers with 401 or 403" in one.run("enable", "--yes", code=1)
-
-
-def test_who_says_no(site):
-    refused_ = site()
-    before = files_of(refused_.root / "etc")
-    for answer in ("n\n", "\n", ""):
-        assert "nothing was changed" in refused_.run("enable", answer=answer, code=1)
-    assert files_of(refused_.root / "etc") == before and not refused_.out.exists()
-
-
-# {path of a page that only this machine may see: configuration}
-INSIDE = {
-    "/local/x.html": "<Location /local>\nRequire local\n</Location>",
-    "/ip/x.html": '<Directory "{docs}/ip">\nRequire ip 127.0.0.0/8 ::1\n</Directory>',
-    "/not/x.html": "<Location /not>\n<RequireAll>\nRequire all granted\n"
-                   "Require not ip 192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32\n"
-                   "</RequireAll>\n</Location>",
-    "/expr/x.html": "<Location /expr>\nRequire expr %{REMOTE_ADDR} =~ /^127/\n</Location>",
-    "/env/x.html": "SetEnvIf Remote_Addr ^127 inside\n<Location /env>\nRequire env inside\n"
-                   "</Location>",
-    "/if/x.html": "<Location /if>\n<If \"! -R '127.0.0.0/8'\">\nRequire all denied\n</If>\n"
-                  "</Location>",
-    "/rewrite/x.html": "RewriteEngine On\nRewriteCond %{REMOTE_ADDR} !^127\n"
-                       "RewriteRule ^/rewrite/ - [F]",
-    "/htaccess/x.html": '<Directory "{docs}/htaccess">\nAllowOverride All\n</Directory>',
-}
+# {path of a page that only this machine may see: configuration}; every kind: test_visitor.py
+INSIDE = {"/local/x.html": "<Location /local>\nRequire local\n</Location>",
+          "/htaccess/x.html": '<Directory "{docs}/htaccess">\nAllowOverride All\n</Directory>'}
 WAYS_IN = ["/%6Cocal/x.html", "/to", *INSIDE]
 
 
@@ -573,43 +448,26 @@ def test_what_only_this_machine_may_see_is_never_read(site):
     assert one.get("/local/x.html", Elastic_Visitor="0" * 64).status == 200
 
 
-def test_robots_and_a_sitemap(site):
-    one = site(files={**pages(), "/index.html": listing([]),
-                      "/robots.txt": b""})
-    for name, text in (("robots.txt", f"User-agent: *\nDisallow: /3.html\n"
-                                      f"Sitemap: {one.url}/map.xml\n"),
-                       ("map.xml", "<urlset>" + "".join(
-                           f"<url><loc>{one.url}{path}</loc></url>" for path in pages())
-                        + "</urlset>")):
-        one.server.write(name, text)
-    said = one.run("enable", "--yes")
-    assert f"not used: {one.url}/3.html: robots.txt forbids it" in said
-    assert said.count(".html  ") == COUNT - 1
-
-
 def test_scripts_and_styles_with_a_version(site, tmp_path):
     head = ('<script src="/js/app.0a1b2c3d4e.js"></script><script src="/js/plain.js"></script>'
-            '<script src="/js/bare.0a1b2c3d4e.js"></script>'
-            '<script src="/js%20/a.0a1b2c3d.js"></script>'
             '<link rel="stylesheet" href="/css/site-1.2.3.css">'
             '<link href="/css/theme.css?ver=6.1" rel=stylesheet>')
     old, new = (words("script", 500).encode() + extra for extra in (b"old", b"new"))
     one = site(files={**pages(head=head), "/index.html": listing(pages()),
-                      "/js/app.0a1b2c3d4e.js": old, "/js/app.ffff00004e.js": new,
-                      "/js/plain.js": old, "/js/bare.0a1b2c3d4e.js": old,
-                      "/js /a.0a1b2c3d.js": old, "/css/site-1.2.3.css": old, "/css/theme.css": old},
+                      "/js/app.ffff00004e.js": new, **dict.fromkeys((
+                          "/js/app.0a1b2c3d4e.js", "/js/plain.js", "/css/site-1.2.3.css",
+                          "/css/theme.css"), old)},
                config='<LocationMatch "^/css/theme.css|^/js/app">\n'
                       'Header set Cache-Control max-age=3600\n</LocationMatch>')
     said = one.run("enable", "--yes")
     assert "next: https://www.example.test" in said and "/js/app.0a1b2c3d4e.js" in said
-    for name in ("css/site-1.2.3.css", "js/bare.0a1b2c3d4e.js"):
-        assert re.search(f"no rule: .*/{name}: has no Cache-Control: max-age", said)
-    script = one.get("/js/app.0a1b2c3d4e.js")
-    assert script.headers["Use-As-Dictionary"] == 'match="/js/app.*.js", match-dest=("script")'
-    style = one.get("/css/theme.css?ver=6.1")
-    assert style.headers["Use-As-Dictionary"] == (
-        'match="/css/theme.css?ver=*", match-dest=("style")')
-    assert style.headers["Cache-Control"] == "max-age=3600"
+    assert re.search("no rule: .*/css/site-1.2.3.css: has no Cache-Control: max-age", said)
+    for path, use in (
+            ("/js/app.0a1b2c3d4e.js", 'match="/js/app.*.js", match-dest=("script")'),
+            ("/css/theme.css?ver=6.1", 'match="/css/theme.css?ver=*", match-dest=("style")')):
+        answer = one.get(path)
+        assert answer.headers["Use-As-Dictionary"] == use
+        assert answer.headers["Cache-Control"] == "max-age=3600"
     for path in ("/js/plain.js", "/css/site-1.2.3.css"):
         assert "Use-As-Dictionary" not in one.get(path).headers
     # The tool recognizes its own configuration.
@@ -661,16 +519,25 @@ CONF_FILE = "conf-enabled/elastic-dictionary.conf"
 def test_enabled_and_disabled_in_debians_layout(debian, tmp_path):
     folders = debian.root / "etc", debian.root / "lib", debian.root / "html"
     before = files_of(*folders)
+
+    def check_as_before():
+        assert files_of(*folders) == before
+        assert not debian.out.exists() and not debian.store.exists()
+
     debian.run("enable", "--yes")
     assert (debian.server.conf / CONF_FILE).is_symlink()
-    dictionary = debian.dictionary(debian.link())
-    check_pages(debian, dictionary, pages(), tmp_path)
+    check_pages(debian, debian.dictionary(debian.link()), pages(), tmp_path)
     # The other site has none.
     assert "Link" not in debian.server.get("/0.html").headers
     assert "kept: " in debian.run("renew")
     debian.run("disable")
-    assert files_of(*folders) == before
-    assert debian.link() is None and not debian.out.exists() and not debian.store.exists()
+    check_as_before()
+    assert debian.link() is None
+    debian.server.edit("sites-available/tls.conf", ("SSLEngine on", "SSLEngine on\nElastic Off"))
+    debian.server.start("graceful")
+    before = files_of(*folders)
+    assert "Elastic On" in debian.run("enable", "--yes", code=1)
+    check_as_before()
 
 
 @pytest.mark.debian
@@ -726,13 +593,3 @@ def test_what_the_operator_turns_off_is_said_and_stays_off(debian):
     assert "does not serve it" in debian.run("status", code=1)
     debian.run("disable")
     assert not conf.is_symlink() and not debian.out.exists()
-
-
-@pytest.mark.debian
-def test_refused_and_taken_back_in_debians_layout(debian):
-    debian.server.edit("sites-available/tls.conf", ("SSLEngine on", "SSLEngine on\nElastic Off"))
-    debian.server.start("graceful")
-    before = files_of(debian.root / "etc", debian.root / "lib")
-    assert "Elastic On" in debian.run("enable", "--yes", code=1)
-    assert files_of(debian.root / "etc", debian.root / "lib") == before
-    assert not debian.out.exists() and not debian.store.exists()

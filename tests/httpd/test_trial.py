@@ -1,7 +1,8 @@
 """Content that compresses badly: the first piece of a stream is encoded as a trial, which decides.
 Bodies that are encoded whole need no trial."""
 
-import os
+import contextlib
+from pathlib import Path
 
 import pytest
 
@@ -25,38 +26,10 @@ SHORT = "head('Content-Type: text/plain', 'Content-Length: 1100000')\nout(bodies
 CGI = {"stream.cgi": STREAM, "short.cgi": SHORT}
 
 
-class Site:
-    """A server that counts its trials between calls."""
-
-    def __init__(self, server):
-        self.server = server
-        self._before = 0
-        self.trials()
-
-    def trials(self):
-        """The number of trials since the last call."""
-        before, self._before = self._before, int(self.server.status()["ElasticProbes"])
-        return self._before - before
-
-    def encodes(self, name, ae="gzip"):
-        answer = self.server.get(f"/{name}", ae=ae)
-        check.encoded(answer, "gzip", FILES.get(name, FILES["noise.txt"]))
-        return answer
-
-    def refuses(self, name, ae="gzip"):
-        """The response is uncompressed, and only the notes give the reason."""
-        answer = self.server.get(f"/{name}", ae=ae)
-        check.plain(answer, FILES[name])
-        assert self.server.reason(answer) == "not-smaller"
-        return answer
-
-
 @pytest.fixture
 def made(httpd):
-    def start(config="Elastic On", **kw):
-        return Site(httpd(config, files=FILES, cgi=CGI, **kw))
-
-    return start
+    """made(config): a server; encodes(), refuses() and trials() are asked of it."""
+    return lambda config="Elastic On", **kw: httpd(config, files=FILES, cgi=CGI, **kw)
 
 
 @pytest.fixture(scope="module")
@@ -64,83 +37,96 @@ def shared(httpd_shared):
     return httpd_shared("Elastic On", files=FILES)
 
 
-@pytest.fixture
-def site(shared):
-    return Site(shared)
+@contextlib.contextmanager
+def trials(server, count):
+    """So many trials are in the block."""
+    before = int(server.status()["ElasticProbes"])
+    yield
+    assert int(server.status()["ElasticProbes"]) - before == count
+
+
+def encodes(server, name, ae="gzip"):
+    answer = server.get(f"/{name}", ae=ae)
+    check.encoded(answer, "gzip", FILES.get(name, FILES["noise.txt"]))
+    return answer
+
+
+def refuses(server, name, ae="gzip"):
+    """The response is uncompressed, and only the notes give the reason."""
+    answer = server.get(f"/{name}", ae=ae)
+    check.plain(answer, FILES[name])
+    assert server.reason(answer) == "not-smaller"
+    return answer
 
 
 @pytest.mark.parametrize("ae", ["gzip", "br", "br, gzip", *["zstd"] * env.HAS_ZSTD])
-def test_a_large_body_that_saves_nothing_is_not_encoded(site, ae):
+def test_a_large_body_that_saves_nothing_is_not_encoded(shared, ae):
     """Already the first body: its type need not be known."""
     for _ in range(3):
-        answer = site.refuses("large.txt", ae)
+        with trials(shared, 1):
+            answer = refuses(shared, "large.txt", ae)
         assert answer.headers["Content-Length"] == "1100000"
         assert answer.headers["Accept-Ranges"] == "bytes"
         assert answer.headers["ETag"].endswith('"') and "gzip" not in answer.headers["ETag"]
-        assert site.trials() == 1
-
-
-def test_a_large_body_that_compresses_is_streamed_all_the_same(site):
-    for _ in range(3):
-        site.refuses("large.txt")
-        assert "Content-Length" not in site.encodes("large-text.txt").headers
-    assert site.trials() == 6
+        with trials(shared, 1):  # what compresses is streamed all the same
+            assert "Content-Length" not in encodes(shared, "large-text.txt").headers
 
 
 def test_what_is_encoded_whole_is_not_tried(made):
     """The body is sent uncompressed if that did not help; this does not affect the next one."""
-    site = made("Elastic On\nElasticControl step\nElasticCPU 0 100")  # a level that stays
-    level = site.server.notes(site.encodes("text.txt"))["elastic-level"]
-    for _ in range(20):
-        site.refuses("noise.txt")
-    assert site.server.notes(site.encodes("text.txt"))["elastic-level"] == level
-    site.refuses("short.txt")
-    assert site.trials() == 0
+    server = made("Elastic On\nElasticControl step\nElasticCPU 0 100")  # a level that stays
+    with trials(server, 0):
+        level = server.notes(encodes(server, "text.txt"))["elastic-level"]
+        for _ in range(20):
+            refuses(server, "noise.txt")
+        assert server.notes(encodes(server, "text.txt"))["elastic-level"] == level
+        refuses(server, "short.txt")
 
 
 def test_a_trial_costs_little(made):
     """Compared with encoding the body."""
-    site = made()
+    server = made()
+
+    def ticks():
+        """CPU time of all children, in the kernel's ticks."""
+        return sum(sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                           [11:13])) for pid in server.children())
 
     def spent(count, ae):
-        """CPU time of all children for a request, in ticks of the kernel."""
-        ticks = [0, 0]
-        for turn in range(2):
-            for pid in site.server.children():
-                with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-                    ticks[turn] += sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
-            for _ in range(count * (1 - turn)):
-                assert site.server.get("/large.txt", ae=ae).complete
-        return (ticks[1] - ticks[0]) / os.sysconf("SC_CLK_TCK") / count
+        """CPU time for a request."""
+        before = ticks()
+        for _ in range(count):
+            assert server.get("/large.txt", ae=ae).complete
+        return (ticks() - before) / count
 
-    whole = spent(8, "gzip, identity;q=0")
-    assert site.trials() == 0
-    trying = spent(40, "gzip")
-    assert site.trials() == 40
-    assert trying < whole / 2
+    with trials(server, 0):
+        whole = spent(8, "gzip, identity;q=0")
+    with trials(server, 40):
+        assert spent(40, "gzip") < whole / 2
 
 
-@pytest.mark.parametrize("levels", ["1 2", "8 9"])
-def test_any_level_may_be_tried(made, levels):
-    site = made(f"Elastic On\nElasticLevel gzip {levels}")
-    site.refuses("large.txt")
-    site.encodes("large-text.txt")
-    assert site.trials() == 2
+@pytest.mark.parametrize("config,names", [
+    ("Elastic On\nElasticLevel gzip 1 2", ["large.txt", "large-text.txt"]),  # at any level
+    ("Elastic On\nElasticLevel gzip 8 9", ["large.txt", "large-text.txt"]),
+    ("Elastic On\nElasticWholeBody 0", ["noise.txt"])])  # longer than what is encoded whole
+def test_what_is_tried(made, config, names):
+    server = made(config)
+    with trials(server, len(names)):
+        for name in names:
+            (encodes if "text" in name else refuses)(server, name)
 
 
 def test_a_stream_is_tried_by_what_is_there(made):
-    site = made()
-    answer = check.once(lambda: site.server.get("/stream.cgi?8000", ae="gzip"),
-                        lambda answer: answer.coding is None)
-    check.plain(answer, FILES["noise.txt"])
-    assert site.server.reason(answer) == "not-smaller" and "Content-Length" not in answer.headers
-    assert site.trials() == 1
-
-
-def test_a_body_that_is_longer_than_what_is_encoded_whole_is_tried(made):
-    site = made("Elastic On\nElasticWholeBody 0")
-    site.refuses("noise.txt")
-    assert site.trials() == 1
+    server = made("Elastic On\nSetEnv ap_trust_cgilike_cl 1")
+    with trials(server, 1):
+        answer = check.once(lambda: server.get("/stream.cgi?8000", ae="gzip"),
+                            lambda answer: answer.coding is None)
+        check.plain(answer, FILES["noise.txt"])
+        assert server.reason(answer) == "not-smaller" and "Content-Length" not in answer.headers
+    # A script's body that comes short is whole.
+    answer = server.get("/short.cgi", ae="gzip")
+    assert answer.complete
+    check.whole(answer, answer.coding, bodies.noise(40_000))
 
 
 @pytest.mark.parametrize("config,name,ae", [
@@ -151,18 +137,11 @@ def test_a_body_that_is_longer_than_what_is_encoded_whole_is_tried(made):
     ("Elastic On\nElasticLevel gzip 6", "large.txt", "gzip"),
     ("SetOutputFilter DEFLATE", "large.txt", "gzip")])
 def test_what_is_encoded_without_a_trial(made, config, name, ae):
-    site = made(config, records=("elastic", "deflate"))
-    site.encodes(name, ae)
-    assert site.trials() == 0
+    server = made(config, records=("elastic", "deflate"))
+    with trials(server, 0):
+        encodes(server, name, ae)
 
 
 def test_a_stock_compressor_behind_leaves_it_alone(made):
-    made("Elastic On\nAddOutputFilterByType DEFLATE text/plain",
-         modules=("filter", "deflate")).refuses("large.txt")
-
-
-def test_a_scripts_body_that_comes_short_is_whole(made):
-    site = made("Elastic On\nSetEnv ap_trust_cgilike_cl 1")
-    answer = site.server.get("/short.cgi", ae="gzip")
-    assert answer.complete
-    check.whole(answer, answer.coding, bodies.noise(40_000))
+    refuses(made("Elastic On\nAddOutputFilterByType DEFLATE text/plain",
+                 modules=("filter", "deflate")), "large.txt")

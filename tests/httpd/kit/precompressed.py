@@ -1,7 +1,7 @@
 """Precompressed files of a page, and who may get them."""
 
+import contextlib
 import gzip
-
 import brotli
 import zstandard
 
@@ -35,6 +35,15 @@ def passed_over(server):
     key = "ElasticPrecompressedSkipped-"
     return {name.removeprefix(key): int(value) for name, value in server.status().items()
             if name.startswith(key)}
+
+
+@contextlib.contextmanager
+def passes_over(server, **grown):
+    """The block passes over so many precompressed files, by reason."""
+    before = passed_over(server)
+    yield
+    assert passed_over(server) == {name: count + grown.pop(name, 0)
+                                   for name, count in before.items()} and not grown
 
 
 def check_sent(answer, coding, data):
