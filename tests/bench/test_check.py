@@ -1,8 +1,10 @@
-"""scripts/check itself: when it asks before it installs."""
+"""scripts/check: when it asks before it installs, and a server under gdb."""
 
 import os
 import pty
+import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +41,17 @@ def test_a_terminal_is_asked_before_packages_are_installed(answer, user, environ
     if answer is None and status:
         assert "--install" in done.stderr and "apt-get install --no-install-recommends wrk" \
             in done.stderr
+
+
+def test_a_server_under_gdb(module):
+    """Its test waits while it stands at a breakpoint, and passes when it goes on."""
+    build = Path(module).parent.parent
+    options = ["-batch", "-ex", "break el_filter_insert", "-ex", "run", "-ex", "bt 1",
+               "-ex", "delete", "-ex", "continue"]
+    done = subprocess.run(
+        [tools.ROOT / "scripts" / "lib" / "httpd-tests", build, "-q", "-s", "-p", "kit.debug",
+         "test_flush.py::test_a_body_that_starts_late"],
+        env={**os.environ, "ELASTIC_GDB": shlex.join(options)}, stdin=subprocess.DEVNULL,
+        text=True, capture_output=True, check=False, timeout=600)
+    assert "#0  el_filter_insert (r=" in done.stdout, done
+    assert "1 passed" in done.stdout and done.returncode == 0, done

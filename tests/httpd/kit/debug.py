@@ -47,9 +47,11 @@ def start(self, *arguments):
 def stop(self, *arguments):
     if self not in _debugged:
         return _stop(self, *arguments)
+    gdb = self.process.pid
     if self.is_running():
         print("\nThe test is over; q leaves gdb.")
-    for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split() \
-            if self.is_running() else ():
-        os.kill(int(pid), signal.SIGTERM)
-    self.process.wait()
+        for pid in Path(f"/proc/{gdb}/task/{gdb}/children").read_text().split():
+            os.kill(int(pid), signal.SIGTERM)
+        self.process.wait()
+    # Its one process is no longer root's when it removes the socket of mod_cgid.
+    self.log.expect("AH01240")
