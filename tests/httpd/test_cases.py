@@ -254,3 +254,10 @@ def test_what_differs_is_told(httpd, tmp_path, answer, words):
 def test_what_is_no_case(text):
     with pytest.raises(Wrong):
         parse(text)
+
+
+def test_the_example_of_the_manual(httpd, tmp_path):
+    page = CASES.parents[1] / "docs" / "manual" / "troubleshooting.md"
+    path = tmp_path / "report.case"
+    path.write_text(re.search(r"(?ms)^cat >report.case <<'END'\n(.*?)^END$", page.read_text())[1])
+    assert play(httpd, path) == ""
