@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Builds out of the source tree, under build/. Sourced by bash scripts that set el_root.
 
 el_build_root=${ELASTIC_BUILD_DIR:-$el_root/build}

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Packages: finds out by trying what a script needs, and installs it by apt if possible. Sourced by
 # bash scripts.
 

@@ -1,5 +1,6 @@
 """scripts/check: when it asks before it installs, and a server under gdb."""
 
+import json
 import os
 import pty
 import shlex
@@ -55,3 +56,17 @@ def test_a_server_under_gdb(module):
         text=True, capture_output=True, check=False, timeout=600)
     assert "#0  el_filter_insert (r=" in done.stdout, done
     assert "1 passed" in done.stdout and done.returncode == 0, done
+
+
+def test_the_compiler_s_commands(module):
+    """Each source has one that compiles it, and printing them changes nothing in the build."""
+    build = Path(module).parent.parent
+    before = (build / "Makefile").stat().st_mtime_ns
+    done = subprocess.run([tools.ROOT / "scripts" / "lib" / "compile-commands", build], text=True,
+                          stdout=subprocess.PIPE, check=True, timeout=60)
+    listed = {Path(one["file"]).name: one for one in json.loads(done.stdout)}
+    assert {path.name for path in (tools.ROOT / "src" / "core").glob("*.c")} <= set(listed)
+    one = listed["filter.c"]
+    subprocess.run([*one["arguments"], "-fsyntax-only"], cwd=one["directory"], check=True,
+                   timeout=60)
+    assert (build / "Makefile").stat().st_mtime_ns == before

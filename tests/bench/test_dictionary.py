@@ -13,7 +13,7 @@ import time
 import pytest
 
 from codeckit import dictionaries
-from dictionarykit import cli, enable, exchange, httpd, making, report, sources, state, visit
+from dictionarykit import cli, enable, exchange, httpd, making, report, state, visit
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 

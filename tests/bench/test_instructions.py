@@ -1,6 +1,5 @@
 """scripts/bench instructions: parsing, arithmetic, and a run at its smallest."""
 
-import json
 import types
 
 import pytest

@@ -23,7 +23,6 @@ import test_dokuwiki
 import test_mediawiki
 import test_wordpress
 import visits
-from application import Application
 from benchkit import stats
 from kit import env, tls
 from kit.chromium import Chromium

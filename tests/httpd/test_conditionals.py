@@ -2,7 +2,6 @@
 identity: one table of requests for every way to deliver a body."""
 
 import functools
-import itertools
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 

@@ -2,7 +2,6 @@
 its position. tests/unit and tests/sim prove how it reacts to loads."""
 
 import datetime
-import functools
 import itertools
 import multiprocessing
 import os

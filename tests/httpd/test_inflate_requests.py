@@ -1,7 +1,6 @@
 """Encoded request bodies: the input filter DEFLATE, and ElasticInflate. Tests which bytes each
 reader gets, which bodies are refused, and how. Limits: test_inflate_limits.py."""
 
-import zlib
 
 import pytest
 import zstandard

@@ -8,7 +8,7 @@ import time
 import brotli
 import pytest
 
-from kit import bodies, check
+from kit import check
 from kit.counters import counted
 from kit.precompressed import BODY, BR, DATE, GZ, OLD, PRECOMPRESSED, ZST, add_set, check_made, \
     check_sent, directories, passed_over

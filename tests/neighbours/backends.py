@@ -3,12 +3,11 @@
 import functools
 import shutil
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
-from kit import client, decode, env
+from kit import client, decode
 from kit.fpm import Fpm
 from kit.process import Backend, accepts, free_port, need
 

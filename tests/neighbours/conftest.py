@@ -7,7 +7,6 @@ import importlib.util
 import sys
 from pathlib import Path
 
-import pytest
 
 TOP = Path(__file__).resolve().parents[2]
 HTTPD = TOP / "tests" / "httpd"

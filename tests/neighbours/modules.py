@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import pytest
 
-from kit import env
 
 from asked import PAGE, TEXT, Ask
 import beside
