@@ -310,7 +310,7 @@ el_apt_may() {
     elif [ "$(id -u)" -eq 0 ]; then
         return 0
     fi
-    echo "Missing; --install installs it, or as root:" \
+    echo "Missing; install it by scripts/check --install, or as root:" \
         "apt-get install --no-install-recommends $*" >&2
     return 1
 }
