@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -70,3 +71,14 @@ def test_the_compiler_s_commands(module):
     subprocess.run([*one["arguments"], "-fsyntax-only"], cwd=one["directory"], check=True,
                    timeout=60)
     assert (build / "Makefile").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("options, is_few", [
+    ("test_flush.py -k late", True), ("-q test_flush.py::test_x", True), ("test_flush.py -klate", True),
+    ("test_flush.py", False), ("-k late", False), ("test_flush.py test_keep.py -k late", False),
+    ("", False), ("-m smoke", False)])
+def test_some_tests_of_a_file_run_in_one_process(options, is_few):
+    script = (tools.ROOT / "scripts" / "lib" / "httpd-tests").read_text()
+    function = re.search(r"(?ms)^few\(\) \{.*?^\}", script)[0]
+    done = subprocess.run(["sh", "-c", f"{function}\nfew {options}"], check=False, timeout=60)
+    assert (done.returncode == 0) == is_few
