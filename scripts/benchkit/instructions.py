@@ -315,8 +315,8 @@ def load(path):
 
 def write(path, versions, found):
     """Adds the figures to those that the file has of other versions."""
-    others = [kept for kept in load(path) if kept[0] != versions] if path.exists() else []
-    facts = [{"versions": of, "instructions": figures} for of, figures in (*others, (versions, found))]
+    kept = [one for one in load(path) if one[0] != versions] if path.exists() else []
+    facts = [{"versions": of, "instructions": figures} for of, figures in (*kept, (versions, found))]
     path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 

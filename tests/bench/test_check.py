@@ -74,8 +74,8 @@ def test_the_compiler_s_commands(module):
 
 
 @pytest.mark.parametrize("options, is_few", [
-    ("test_flush.py -k late", True), ("-q test_flush.py::test_x", True), ("test_flush.py -klate", True),
-    ("test_flush.py", False), ("-k late", False), ("test_flush.py test_keep.py -k late", False),
+    ("test_flush.py -k late", True), ("-q test_flush.py::test_x", True),
+    ("test_flush.py -klate", True), ("test_flush.py", False), ("-k late", False), ("test_flush.py test_keep.py -k late", False),
     ("", False), ("-m smoke", False)])
 def test_some_tests_of_a_file_run_in_one_process(options, is_few):
     script = (tools.ROOT / "scripts" / "lib" / "httpd-tests").read_text()

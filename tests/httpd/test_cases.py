@@ -11,10 +11,10 @@ has one. Its sections begin with `== `:
                             field of the answer before
     == answer               the status, fields, an empty line, the decoded body
 
-In fields and bodies of answers `*` stands for any text, and `\\*` for itself. A field without a value
-must not be there, and those that are not named may have any value. A body `@NAME` is that of a file.
-`arrives TEXT` among the fields: the text has to come before the script goes on, which it does when
-there is a file `arrived` in the document root.
+In fields and bodies of answers `*` stands for any text, and `\\*` for itself. A field without a
+value must not be there, and those that are not named may have any value. A body `@NAME` is that of
+a file. `arrives TEXT` among the fields: the text has to come before the script goes on, which it
+does when there is a file `arrived` in the document root.
 """
 
 import dataclasses
@@ -249,8 +249,8 @@ def test_what_differs_is_told(httpd, tmp_path, answer, words):
 
 
 @pytest.mark.parametrize("text", [
-    "", "x\n" + PAGE + "200", PAGE, PAGE + "ok", "== answer\n200", "== request\nGET\n== answer\n200",
-    PAGE + "200\n== answer\n200", "== bla", "== ", "== file x bzip2\nx", "== file"])
+    "", "x\n" + PAGE + "200", PAGE, PAGE + "ok", "== answer\n200",
+    "== request\nGET\n== answer\n200", PAGE + "200\n== answer\n200", "== bla", "== ", "== file x bzip2\nx", "== file"])
 def test_what_is_no_case(text):
     with pytest.raises(Wrong):
         parse(text)

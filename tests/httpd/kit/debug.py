@@ -1,5 +1,5 @@
-"""A plugin of pytest for `scripts/check httpd --debug`: the first server that a test starts with the
-module is httpd -X under gdb, with the terminal, and nothing has a time limit, except HTTP/2, which
+"""A plugin of pytest for `scripts/check httpd --debug`: the first server that a test starts with
+the module is httpd -X under gdb, with the terminal. Nothing has a time limit except HTTP/2, which
 curl speaks. ELASTIC_GDB has gdb's options."""
 
 import os
