@@ -65,7 +65,8 @@ def make_parser():
     parser.add_argument("--page", type=pathlib.Path, metavar="FILE",
                         help="report: where the page goes (default: report.html in --out)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
-                        help="instructions: write the figures to FILE, too")
+                        help="instructions: write the figures to FILE, too, beside those of other "
+                             "versions of httpd and libraries")
     parser.add_argument("--baseline", type=pathlib.Path, metavar="FILE",
                         help="instructions: print the differences from those of a FILE of --json, "
                              "and fail where one is more than 3 %%")

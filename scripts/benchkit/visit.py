@@ -100,9 +100,9 @@ class Visit:
         text = self.text + plain
         links = LINK.findall(text) if self.orders.images else []
         folder = self.orders.path.rpartition("/")[0]
-        for link in links:
+        for name in links:
             self.asked += 1
-            self.ask(f"{folder}/{link.decode()}")
+            self.ask(f"{folder}/{name.decode()}")
         if self.first_text is None:
             self.first_text, self.first_links = len(plain), len(links)
         # A found link must not be found again in the kept part.

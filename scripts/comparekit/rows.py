@@ -34,7 +34,7 @@ class Row:
 def _read(text):
     text = re.sub(r"(?m)^#.*\n", "", text)
     text = re.sub(r"\n {4,}", "  ", re.sub(r"(\||\\n)\n {4,}", r"\1", text))
-    names = {}
+    names, common, why = {}, {}, ""
     for line in text.splitlines():
         first, *rest = re.split(" {2,}", line.strip().replace(r"\n", "\n").replace(r"\t", "\t"))
         entry = {"why": why, **common} if line[0] == " " else {}

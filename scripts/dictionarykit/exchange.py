@@ -3,8 +3,8 @@ whether a public dictionary may contain the response, by its own fields."""
 
 import contextlib
 import email.utils
-import encodings.idna  # pylint: disable=unused-import  # a child may not be able to read it
 import http.client
+import importlib
 import io
 import re
 import socket
@@ -13,6 +13,8 @@ import time
 import types
 import typing
 import urllib.parse
+
+importlib.import_module("encodings.idna")  # a child may not be able to read it
 
 EXCHANGE = 20  # seconds
 HEAD_MOST = 256 << 10  # bytes of header, interim responses, chunk heads and trailers

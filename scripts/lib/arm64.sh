@@ -1,6 +1,8 @@
+# shellcheck shell=bash
 # Builds for arm64, and runs them here in qemu's emulation of a process, with arm64 packages of this
 # release of Debian. Sourced by bash scripts, after build.sh and bare.sh.
 
+# shellcheck disable=SC2154 # of build.sh
 el_arm64=$el_build_root/arm64-system
 el_arm64_host=aarch64-linux-gnu
 el_arm64_qemu=/usr/bin/qemu-aarch64-static

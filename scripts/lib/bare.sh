@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Bare systems of Debian and Ubuntu in a folder, made by debootstrap, and commands that run in them.
 # As root on Debian or Ubuntu. Sourced by bash scripts, after packages.sh.
 

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Packages: finds out by trying what a script needs, and installs it by apt if possible. Sourced by
 # bash scripts.
 
@@ -85,6 +86,17 @@ el_sbin tc                                      | iproute2        | iproute-tc
 el_sbin ethtool                                 | ethtool         | ethtool
 el_python "import yaml"                         | python3-yaml    | python3-pyyaml
 command -v valgrind                             | valgrind        | valgrind
+TABLE
+        ;;
+    debug) cat <<'TABLE'
+command -v gdb                                  | gdb             | gdb
+TABLE
+        ;;
+    lint) cat <<'TABLE'
+command -v git                                  | git             | git-core
+command -v shellcheck                           | shellcheck      | ShellCheck
+el_python "import pyflakes"                     | python3-pyflakes | python3-pyflakes
+command -v clang-format                         | clang-format    | clang-tools-extra
 TABLE
         ;;
     deb) cat <<'TABLE'
@@ -275,8 +287,32 @@ el_apt() {
 # This program, if it exists, decides if services may be started.
 el_apt_policy=/usr/sbin/policy-rc.d
 
+# el_apt_may PACKAGE...: whether they may be installed. ELASTIC_INSTALL and CI say yes. A terminal
+# is asked. Without one root may install, as in a container, and nobody else.
+el_apt_may() {
+    local answer
+    if [ -n "${ELASTIC_INSTALL-}${CI-}" ]; then
+        return 0
+    fi
+    if [ -t 0 ] && [ -t 2 ]; then
+        echo "Missing: $*" >&2
+        read -r -p "Install them by apt-get? [y/N] " answer || answer=
+        if [[ $answer == [yYjJ]* ]]; then
+            export ELASTIC_INSTALL=1
+            return 0
+        fi
+    elif [ "$(id -u)" -eq 0 ]; then
+        return 0
+    fi
+    echo "Missing; install it by scripts/check --install, or as root:" \
+        "apt-get install --no-install-recommends $*" >&2
+    return 1
+}
+
 # Only programs are needed: services of packages that are installed now do not start.
 el_apt_install() {
+    el_apt_may "$@" || return 1
+    echo "Installing: $*"
     el_apt update -q || return 1
     (
         if [ ! -e "$el_apt_policy" ]; then
@@ -317,7 +353,7 @@ el_packages_look() {
     export ELASTIC_LACKING
 }
 
-# el_packages_need GROUP...: installs missing packages, or names them and fails. Sets
+# el_packages_need GROUP...: installs missing packages if it may, or names them and fails. Sets
 # ELASTIC_LACKING like el_packages_look.
 el_packages_need() {
     local missing
@@ -337,7 +373,6 @@ el_packages_need() {
         echo "Missing; as root: apt-get install --no-install-recommends$el_missing" >&2
         return 1
     fi
-    echo "Installing:$el_missing"
     el_apt_install $el_missing || return 1
     el_packages_look "$@" || return 1
     if [ -n "$el_missing" ]; then
@@ -369,7 +404,7 @@ el_neighbours_need() {
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] ||
             bad="$bad $name"
     done
-    [ -z "$bad" ] || { echo "Installing:$bad"; el_apt_install $bad; }
+    [ -z "$bad" ] || el_apt_install $bad
 }
 
 # el_debian_unpack DIR: unpacks Debian's packages apache2, for a2enmod and the configuration,

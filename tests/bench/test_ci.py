@@ -19,26 +19,58 @@ def jobs(matrix, release, command):
     return list(itertools.product(*listed))
 
 
-def test_each_job_is_a_command_of_ours_and_both_run_the_same():
-    github = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text())["jobs"]["check"]
-    matrix = github["strategy"]["matrix"]
-    assert github["container"]["image"] == "${{ matrix.release }}"
-    assert github["steps"][-1]["run"] == "${{ matrix.command }}"
-    found = [job for one in (matrix, *matrix["include"]) for job in jobs(one, "release", "command")]
-    gitlab = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())["check"]
-    assert gitlab["image"] == "$RELEASE" and gitlab["script"] == ["$COMMAND"]
-    assert found == [job for one in gitlab["parallel"]["matrix"]
-                     for job in jobs(one, "RELEASE", "COMMAND")]
-    # The words that `scripts/check --help` explains, and the releases that are known.
+def github(name="check"):
+    text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text()
+    job = yaml.safe_load(text)["jobs"][name]
+    matrix = job["strategy"]["matrix"]
+    assert job["container"]["image"] == "${{ matrix.release }}"
+    assert {"run": "${{ matrix.command }}"} in job["steps"]
+    return [pair for one in (matrix, *matrix.get("include", ()))
+            for pair in pairs(one, "release", "command")]
+
+
+def gitlab(name="check"):
+    jobs = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())
+    base, job = jobs[".command"], jobs[name]
+    assert job["extends"] == ".command"
+    assert base["image"] == "$RELEASE" and base["script"] == ["$COMMAND"]
+    return [pair for one in job["parallel"]["matrix"] for pair in pairs(one, "RELEASE", "COMMAND")]
+
+
+def known():
+    """The words that `scripts/check --help` explains."""
     told = subprocess.run([ROOT / "scripts" / "check", "--help"], capture_output=True, text=True,
                           check=True).stdout
-    known = re.findall(r"(?m)^  (\w+) ", told)
-    releases = re.findall(r"(?m)^([\d.]+) \| \w+\)",
-                          (ROOT / "scripts" / "lib" / "distribution").read_text())
-    for release, command in found:
+    return set(re.findall(r"(?m)^  (\w+) ", told))
+
+
+@pytest.mark.parametrize("name", ["check", "nightly"])
+@pytest.mark.parametrize("file", [github, gitlab])
+def test_each_job_is_a_command_of_ours(file, name):
+    text = (ROOT / "scripts" / "lib" / "distribution").read_text()
+    known_releases = set(re.findall(r"(?m)^([\d.]+) \| \w+\)", text))
+    for release, command in file(name):
         path, *words = command.split()
         assert os.access(ROOT / path, os.X_OK), command
-        assert not words or path == "scripts/check" and words[0] in known, command
-        assert release.partition(":")[2] in releases, release
-    assert {release for release, command in found if command == ".ci/run"} \
-        == {"debian:12", "debian:13", "ubuntu:24.04"}
+        assert not words or path == "scripts/check" and words[0] in known(), command
+        assert release.partition(":")[2] in known_releases, release
+
+
+@pytest.mark.parametrize("file", [github, gitlab])
+def test_each_release_is_checked(file):
+    assert {release for release, command in file() if command == ".ci/run"} \
+        == {f"{name}:{number}" for name, number in
+            (("debian", "12"), ("debian", "13"), ("ubuntu", "24.04"))}
+
+
+@pytest.mark.parametrize("name", ["check", "nightly"])
+def test_both_run_the_same(name):
+    assert github(name) == gitlab(name)
+
+
+def test_the_corpus_is_kept_where_fuzzing_keeps_it():
+    kept = "build/fuzz/corpus"
+    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text()
+    assert f"path: {kept}\n" in text
+    assert f"paths: [{kept}]" in (ROOT / ".gitlab-ci.yml").read_text()
+    assert '$dir/corpus/$1' in (ROOT / "scripts" / "lib" / "fuzz").read_text()

@@ -1,6 +1,5 @@
 """scripts/bench instructions: parsing, arithmetic, and a run at its smallest."""
 
-import json
 import types
 
 import pytest
@@ -55,7 +54,7 @@ def test_the_table_beside_a_baseline():
         f"| {alone} | 33,744 |  |  |  |", f"| {name} | 35,427 | 1,683 | 36,000 | -573 |"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"versions": []}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"versions": []}', '[{"versions": []}]'])
 def test_a_baseline_without_figures(tmp_path, text):
     path = tmp_path / "baseline.json"
     path.write_text(text)
@@ -63,19 +62,26 @@ def test_a_baseline_without_figures(tmp_path, text):
         instructions.load(path)
 
 
+def test_figures_of_other_versions_stay(tmp_path):
+    path = tmp_path / "kept.json"
+    for versions, figure in ((["a"], 1), (["b"], 2), (["a"], 3)):
+        instructions.write(path, versions, {"httpd alone": figure})
+    assert instructions.load(path) == [(["b"], {"httpd alone": 2}), (["a"], {"httpd alone": 3})]
+
+
 def test_a_run_at_its_smallest(module, tmp_path, monkeypatch, capsys):
-    """And one beside figures that another version had: they are shown, and not held."""
+    """And beside figures of this version, among those of others; without them, it says so."""
     monkeypatch.setattr(instructions, "PLAIN", {name: instructions.PLAIN[name] for name in (
         "httpd alone", "httpd alone, 304", "304", "a precompressed file")})
-    baseline, written = tmp_path / "baseline.json", tmp_path / "new.json"
-    baseline.write_text(json.dumps({"versions": ["x"], "instructions": {"httpd alone": 1}}))
-    options = types.SimpleNamespace(scale="smoke", json=written, baseline=baseline)
+    path = tmp_path / "kept.json"
+    instructions.write(path, ["x"], {"httpd alone": 1})
+    options = types.SimpleNamespace(scale="smoke", json=path, baseline=path)
     assert instructions.measure(options, lambda text: None) == 0
-    facts = json.loads(written.read_text())
-    found = facts["instructions"]
+    assert "left out: instructions of a response: " in capsys.readouterr().out
+    (_, other), (versions, found) = instructions.load(path)
+    assert other == {"httpd alone": 1}
     assert 10_000 < found["httpd alone"] < 100_000
     assert found["httpd alone, 304"] < found["304"] < 2 * found["httpd alone"]
-    assert "not held" in capsys.readouterr().out
-    found["304"] += 5_000
-    baseline.write_text(json.dumps(facts))
+    instructions.write(path, versions, {**found, "304": found["304"] + 5_000})
+    options.json = None
     assert instructions.measure(options, lambda text: None) == 1

@@ -39,11 +39,11 @@ CALM = 3.0
 # A body of a dictionary, and a page that has most of it.
 DICTIONARY, PAGE = "/dictionary/learned.html", "/pages/asked.html"
 
-_COMMON = f"""
+_COMMON = """
 LogLevel notice
 ElasticCache On
-ElasticCacheKey {{root}}/cache.key
-ElasticDictionaryStore {{root}}/dictionaries 1M
+ElasticCacheKey {root}/cache.key
+ElasticDictionaryStore {root}/dictionaries 1M
 ElasticMaxMemory 256M
 """ + at("dictionary", 'ElasticDictionary match="/pages/*"', dictionary.WEEK) + at("pages")
 
