@@ -192,6 +192,53 @@ AC_DEFUN([EL_SANITIZERS], [
     AC_SUBST([SANITIZE_PRELOAD])
 ])
 
+# EL_HARDENING: HARDEN_CFLAGS and HARDEN_LDFLAGS, those of the usual flags that the compiler knows.
+# _FORTIFY_SOURCE needs an optimizing compiler, and disturbs sanitizers; who sets it keeps theirs.
+AC_DEFUN([EL_HARDENING], [
+    AC_ARG_ENABLE([hardening],
+        [AS_HELP_STRING([--disable-hardening],
+            [leave out stack protection, _FORTIFY_SOURCE, read-only relocations])])
+    HARDEN_CFLAGS=
+    HARDEN_LDFLAGS=
+    AS_IF([test "x$enable_hardening" != xno], [
+        AS_CASE([" $CPPFLAGS $CFLAGS "], [*_FORTIFY_SOURCE*], [],
+            [*" -O"@<:@123s@:>@*], [AS_IF([test -z "$SANITIZE_FLAGS"],
+                [HARDEN_CFLAGS="-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2"])])
+        for el_flag in -fstack-protector-strong -fstack-clash-protection -fcf-protection \
+            -Werror=format-security; do
+            EL_TRY_FLAG([HARDEN_CFLAGS], [CFLAGS])
+        done
+        for el_flag in -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack; do
+            EL_TRY_FLAG([HARDEN_LDFLAGS], [LDFLAGS])
+        done
+    ])
+    AC_SUBST([HARDEN_CFLAGS])
+    AC_SUBST([HARDEN_LDFLAGS])
+])
+
+# EL_PREFIX_MAP: PREFIX_MAP, so that no path of the build is in what it makes: the names of sources
+# in log lines and debug information are those below the source tree.
+AC_DEFUN([EL_PREFIX_MAP], [
+    PREFIX_MAP=
+    el_here=`pwd -P`
+    el_there=`cd "$srcdir" && pwd -P`
+    for el_flag in "-ffile-prefix-map=$el_here=." "-ffile-prefix-map=$el_there=." \
+        "-ffile-prefix-map=$srcdir/="; do
+        EL_TRY_FLAG([PREFIX_MAP], [CFLAGS])
+    done
+    AC_SUBST([PREFIX_MAP])
+])
+
+# EL_TRY_FLAG(VARIABLE, FLAGS): adds $el_flag to VARIABLE where a program links with it in FLAGS.
+AC_DEFUN([EL_TRY_FLAG], [
+    AC_MSG_CHECKING([whether $CC knows $el_flag])
+    el_flags=$$2
+    $2="$$2 -Werror $el_flag"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM()],
+        [$1="$$1 $el_flag"; AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
+    $2=$el_flags
+])
+
 AC_DEFUN([EL_WARNINGS], [
     AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [warnings are errors])])
     WARN_CFLAGS="-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes"

@@ -123,6 +123,11 @@ command -v debootstrap                          | debootstrap     |
 command -v systemd-nspawn                       | systemd-container |
 TABLE
         ;;
+    release) cat <<'TABLE'
+el_python "import venv, ensurepip"              | python3-venv    | python3
+command -v gpgv                                 | gpgv            | gnupg2
+TABLE
+        ;;
     container) cat <<'TABLE'
 command -v podman                               | podman          |
 el_sbin runc                                    | runc            |

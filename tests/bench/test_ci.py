@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 
+import pytest
 import yaml
 
 from benchkit import tools
@@ -13,7 +14,7 @@ from benchkit import tools
 ROOT = tools.ROOT
 
 
-def jobs(matrix, release, command):
+def pairs(matrix, release, command):
     """[(release, command)] of a matrix, whose values are words or lists of them."""
     listed = [[one] if isinstance(one, str) else one for one in (matrix[release], matrix[command])]
     return list(itertools.product(*listed))
