@@ -247,7 +247,7 @@ def measured(d, least=0.002):
 
 
 def test_an_engine_that_becomes_slow_costs_more(priced, tmp_path):
-    """The measured time counts; tests/sim/courses.c proves the rest."""
+    """The measured time counts; tests/sim/controller.c proves the rest."""
     slow = ("zstd", 3) if env.HAS_ZSTD else ("br", 3)
     d = priced(f"ElasticControl off\nElasticLevel {slow[0]} {slow[1]}", "cpu",
                wrapper=faults.wrapper(faults.library(tmp_path, f"{slow[0]}-slow")),

@@ -6,11 +6,6 @@
 #include "elastic/ladder.h"
 #include "sim.h"
 
-#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
-
-#include <math.h>
-#include <string.h>
-
 /* Pages of 64 KB, and their size class. */
 #define KBYTES 64
 #define LENGTH 3
@@ -184,6 +179,8 @@ static const struct {
 
 static site_t site;
 
+CASE(learning);
+
 static void begin(int row)
 {
     memset((void *)&site, 0, sizeof(site));
@@ -195,29 +192,28 @@ static void begin(int row)
     become(&site, 1.3, 0.9);
 }
 
-START_TEST(what_is_chosen_is_near_the_best_and_stays)
+EACH(learning, what_is_chosen_is_near_the_best_and_stays, sites)
 {
-    begin(_i);
+    begin((int)(row - sites));
     run(&site, 600);
     site.changes = 0;
     run(&site, 1200);
     ck_assert_msg(regret(&site) < 1.04, "%.3f", regret(&site));
     ck_assert_msg(site.changes <= 100, "%.0f changes in 20 minutes", site.changes);
 }
-END_TEST
 
 /* The machine becomes slower or faster, the costs of setups shift, and the content changes. */
 static const struct {
     double slow, large;
 } changes[] = {{2.6, 0.9}, {0.65, 0.9}, {1.3, 1.8}, {1.3, 0.45}, {3, 0.45}};
 
-START_TEST(a_change_is_followed_within_30_seconds)
+EACH(learning, a_change_is_followed_within_30_seconds, sites)
 {
     for (int c = 0; c < ROWS(changes); c++) {
         el_cost_t got, real;
         size_t i;
 
-        begin(_i);
+        begin((int)(row - sites));
         run(&site, 400);
         become(&site, changes[c].slow, changes[c].large);
         run(&site, 30);
@@ -233,14 +229,4 @@ START_TEST(a_change_is_followed_within_30_seconds)
         run(&site, 600);
         ck_assert_msg(regret(&site) < 1.1, "change %d: %.3f in the end", c, regret(&site));
     }
-}
-END_TEST
-
-TCase *sim_learning(void)
-{
-    TCase *tc = tcase_create("learning");
-
-    tcase_add_loop_test(tc, what_is_chosen_is_near_the_best_and_stays, 0, ROWS(sites));
-    tcase_add_loop_test(tc, a_change_is_followed_within_30_seconds, 0, ROWS(sites));
-    return tc;
 }
