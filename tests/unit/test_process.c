@@ -1,14 +1,29 @@
 #define _GNU_SOURCE
-#include "host/process.h"
+#include "failing.h"
 #include "suites.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* errno's numbers are results of the functions of threads. */
+#define pthread_attr_init(...) FAILS(ENOMEM, pthread_attr_init(__VA_ARGS__))
+#define pthread_create(...) FAILS(EAGAIN, pthread_create(__VA_ARGS__))
+#define pthread_mutexattr_init(...) FAILS(ENOMEM, pthread_mutexattr_init(__VA_ARGS__))
+#define pthread_mutexattr_setpshared(...) FAILS(EINVAL, pthread_mutexattr_setpshared(__VA_ARGS__))
+#define pthread_mutexattr_setrobust(...) FAILS(EINVAL, pthread_mutexattr_setrobust(__VA_ARGS__))
+#define pthread_mutex_init(...) FAILS(EAGAIN, pthread_mutex_init(__VA_ARGS__))
+#define pthread_getcpuclockid(...) FAILS(ENOENT, pthread_getcpuclockid(__VA_ARGS__))
+#define sched_setscheduler(...) FAILS(-1, sched_setscheduler(__VA_ARGS__))
+#define dladdr(...) FAILS(0, dladdr(__VA_ARGS__))
+#define dlopen(...) FAILS(NULL, dlopen(__VA_ARGS__))
+#include "host/process.c"
 
 /* µs; longer than anything here takes. */
 #define LONG 60000000
@@ -96,6 +111,41 @@ TEST(locks_threads, one_thread_at_a_time_has_it)
     ck_assert_int_eq(counted, 4 * 5000);
 }
 
+TEST(locks, a_system_without_them_is_noticed)
+{
+    while (fail_next()) {
+        el_lock_t other;
+
+        ck_assert(ended(el_lock_init(&other)));
+    }
+}
+
+CASE(processes);
+
+TEST(processes, one_that_is_gone_is_known)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        _exit(0);
+    }
+    ck_assert(el_process_is_alive((uint32_t)child) && el_process_is_alive((uint32_t)getpid()));
+    ck_assert(waitpid(child, NULL, 0) == child);
+    ck_assert(!el_process_is_alive((uint32_t)child));
+    /* Another user's: kill() is not permitted, unless this is root. */
+    ck_assert(el_process_is_alive(1));
+}
+
+TEST(processes, code_is_kept_where_the_loader_knows_it)
+{
+    char of_no_object;
+
+    ck_assert(!el_code_keep(&of_no_object));
+    while (fail_next()) {
+        ck_assert(ended(el_code_keep(stdout)));
+    }
+}
+
 /* The idle thread. */
 
 /* CPU time of a run in ns. */
@@ -143,7 +193,12 @@ TEST(idling, it_runs_once_for_each_call_in_a_class_of_its_own)
 {
     sem_init(&ran, 0, 0);
     ck_assert_uint_eq(el_idle_thread_cpu_nsec(), 0);
-    ck_assert(el_idle_thread_start(note));
+    while (fail_next()) {
+        ck_assert(ended(el_idle_thread_start(note)));
+        while (has_failed && syscall(SYS_tgkill, getpid(), idle.tid, 0) == 0) {
+            sched_yield(); /* a thread that was left ends before the next begins */
+        }
+    }
     ck_assert_int_eq(times, 0);
     wake(1);
     wake(1);
