@@ -102,18 +102,16 @@ TARGET(accept)
         MUST(memcmp(&a, &again, sizeof(a)) == 0);
         free(twice);
     }
-    (void)text;
 }
 
 /* --- other fields of HTTP */
 
-/* A refusal at the end of a list counts, unless a quote is open; it never takes another one away. */
+/* A refusal at the end of a list counts, unless a quote is open; it takes no other one away. */
 TARGET(cache_control)
 {
     el_cache_control_t control = el_cache_control_parse(text), more;
     char *longer = room_of(size + 16);
 
-    (void)data;
     MUST(control.has_max_age || control.max_age == 0);
     sprintf(longer, "%s,private", text);
     more = el_cache_control_parse(longer);
@@ -128,7 +126,6 @@ TARGET(encoding)
     size_t len = strlen(text), before = len + 1, name_len;
     const char *name;
 
-    (void)data, (void)size;
     while (el_encoding_pop(text, &len, &name, &name_len)) {
         MUST(len < before);
         before = len;
@@ -145,14 +142,13 @@ static bool mediatype_matches(const el_mediatype_t *pattern, const char *value)
     return el_mediatype_read(value, &type) && el_mediatype_match(pattern, &type);
 }
 
-/* The input is a pattern and a type. A pattern without a star matches itself, with parameters too. */
+/* A pattern and a type. A pattern without a star matches itself, with parameters too. */
 TARGET(mediatype)
 {
     const char *value = second_of(text, size);
     el_mediatype_t pattern, type;
     bool readable = el_mediatype_read(value, &type), listed = false;
 
-    (void)data;
     if (el_mediatype_pattern(text, &pattern)) {
         MUST(strchr(text, '/') != NULL && strpbrk(text, " \t;,\"") == NULL);
         MUST(readable || !mediatype_matches(&pattern, value));
@@ -179,7 +175,6 @@ TARGET(structured)
     char *string = room_of(size + 1), *written, *again;
     uint8_t bytes[32];
 
-    (void)data;
     MUST(!el_structured_bytes(text, bytes, sizeof(bytes))
          || strlen(text) >= sizeof(bytes) * 4 / 3);
     if (el_structured_string(text, string, size + 1)) {
@@ -328,7 +323,6 @@ TARGET(dictionary)
     el_dictionary_entry_t entry, again;
     size_t taken = el_dictionary_entry_parse(text, size, &entry);
 
-    (void)data;
     if (taken > 0) {
         size_t len = el_dictionary_entry_write(&entry, written);
         el_dictionary_request_t request = {entry.origin, entry.path, NULL, entry.id, 0};
@@ -381,7 +375,6 @@ TARGET(dictionary_pattern)
 {
     const char *end = text + size, *pattern = text, *path, *target = "/";
 
-    (void)data;
     path = pattern + strlen(pattern) < end ? pattern + strlen(pattern) + 1 : "/";
     if (path >= text && path <= end && path + strlen(path) < end) {
         target = path + strlen(path) + 1;
@@ -450,7 +443,6 @@ static decoded_t decode(const el_decoder_t *decoder, const uint8_t *data, size_t
 /* How the input is cut, and the output is, makes no difference. */
 TARGET(decoder)
 {
-    (void)text;
     for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
         const el_decoder_t *decoder = el_decoder_for((el_coding_t)coding);
 
@@ -478,8 +470,8 @@ static void check_entry(const el_name_t *name, const el_entry_t *got, const uint
 }
 
 /*
- * A checksum is what no fuzzer finds: what it made is read as it is; and its fields are written as an
- * entry, with a right one.
+ * A checksum is what no fuzzer finds: what it made is read as it is; and its fields are written as
+ * an entry, with a right one.
  */
 TARGET(entry)
 {
@@ -487,7 +479,6 @@ TARGET(entry)
     el_entry_t got, again;
     uint8_t *bytes, *copy;
 
-    (void)text;
     if (size < sizeof(name) + EL_ENTRY_HEAD + 1) {
         MUST(!el_entry_parse(&(el_name_t){.kind = EL_NAME_BODY}, data, size, &got));
         return;
@@ -558,7 +549,6 @@ TARGET(cgroup)
     el_cgroup_text_t groups = {text, strlen(text)};
     el_cgroup_text_t mounts = {second, (size_t)(text + size - second)};
 
-    (void)data;
     check_folder(groups, mounts, NULL, EL_CGROUP_PATH);
     check_folder(groups, mounts, "cpu", EL_CGROUP_PATH);
     check_folder(groups, mounts, "cpu", 16);
@@ -601,7 +591,6 @@ TARGET(load)
     size_t second_size = (size_t)(text + size - second);
     el_cpuset_t even = {{UINT64_C(0x5555555555555555)}};
 
-    (void)data;
     check_sample(el_load_parse(text, strlen(text), &before), &before);
     check_sample(el_load_parse(second, second_size, &after), &after);
     check_busy(&before, &after, NULL);
@@ -617,7 +606,6 @@ TARGET(goal)
 {
     el_goal_t goal = {.kind = EL_GOAL_CPU, .per_core_hour = -1, .per_gbyte = -1};
 
-    (void)data;
     if (!el_goal_parse(text, size, &goal)) {
         MUST(goal.per_core_hour == -1 && goal.per_gbyte == -1);
         return;
@@ -653,7 +641,6 @@ TARGET(position)
     el_position_t made = {.pid = 0};
     el_position_verdict_t verdict;
 
-    (void)text;
     if (el_position_decode(data, size, UINT64_C(1) << 40, &position) >= EL_POSITION_STOPPED) {
         check_position(&position);
     }

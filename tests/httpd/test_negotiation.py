@@ -64,7 +64,7 @@ def test_files_have_types_that_are_listed(httpd):
 
 
 # (path, Accept-Encoding, coding, reason for none, whether others may get one).
-# tests/unit/test_accept.c proves how a line is read, test_mediatype.c which types are listed.
+# tests/unit/test_http.c proves how a line is read, and which types are listed.
 TABLE = [
     *(("/a.html", ae, coding, None if coding else "not-acceptable", True) for ae, coding in (
         ("gzip", "gzip"), ("br", "br"), ("x-gzip", "gzip"), ("GZip", "gzip"), ("gzip, br", "br"),

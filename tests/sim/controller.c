@@ -1,6 +1,6 @@
 /*
- * Stability of the controller: `step` and `mix` with loads that jump, climb, swing and waver, in the
- * model of a server. Pages take CPU time to make and, by the position, to compress; work that
+ * Stability of the controller: `step` and `mix` with loads that jump, climb, swing and waver, in
+ * the model of a server. Pages take CPU time to make and, by the position, to compress; work that
  * exceeds the CPU waits. docs/internals/control.md states the results.
  */
 #include "elastic/control.h"

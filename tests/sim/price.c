@@ -1,8 +1,8 @@
 /*
  * The goal `time` in a queue: at every load, rate and number of CPUs it must come near the best
- * fixed setup for that load, which no one can know beforehand. Pages arrive at random, take CPU time
- * to make and encode, and then time to be sent to the client. The current price chooses the setup of
- * each response, unless it is fixed.
+ * fixed setup for that load, which no one can know beforehand. Pages arrive at random, take CPU
+ * time to make and encode, and then time to be sent to the client. The current price chooses the
+ * setup of each response, unless it is fixed.
  */
 #include "elastic/ladder.h"
 #include "elastic/price.h"

@@ -269,8 +269,9 @@ EACH_ENGINE(failing, a_decoder_without_memory_fails_and_loses_nothing)
             fail_at = 0;
             el_pool_drain();
             lost += blocks;
-            ck_assert_msg(good == (failures == 0) && lost == 0, "%s, use %d, call %ld: %d, %ld lost",
-                          engine->name, use, at, good, lost);
+            ck_assert_msg(good == (failures == 0) && lost == 0,
+                          "%s, use %d, call %ld: %d, %ld blocks lost", engine->name, use, at, good,
+                          lost);
         }
     }
 }

@@ -1,11 +1,14 @@
-#define _GNU_SOURCE /* for mkdtemp() and nftw() */
+#define _GNU_SOURCE /* for mkdtemp(), nftw() and CPU sets */
 
+/* /proc, control groups, TCP's numbers, files and their numbers, and the position file. */
+#include "elastic/entry.h"
 #include "failing.h"
 #include "suites.h"
 
 #include <fcntl.h>
 #include <ftw.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -301,7 +304,7 @@ EACH(machine, a_path_is_within_a_folder, paths)
 /* The position file. */
 
 static char position_path[128];
-static el_position_file_t writer, other;
+static el_position_file_t writer, rival;
 static const el_position_t position = {.control = {3, 8, false, 0}, .updated_usec = SECOND,
                                        .interval_msec = 500};
 
@@ -309,13 +312,13 @@ static void set_up_position(void)
 {
     set_up();
     snprintf(position_path, sizeof(position_path), "%s/position", root);
-    writer.fd = other.fd = -1;
+    writer.fd = rival.fd = -1;
 }
 
 static void tear_down_position(void)
 {
     el_position_file_close(&writer);
-    el_position_file_close(&other);
+    el_position_file_close(&rival);
     tear_down();
 }
 
@@ -340,7 +343,7 @@ TEST(position_file, its_writer_is_the_only_one_while_it_lives)
     int kept;
 
     begin();
-    ck_assert_int_eq(el_position_file_open(&other, position_path), EL_POSITION_FILE_TAKEN);
+    ck_assert_int_eq(el_position_file_open(&rival, position_path), EL_POSITION_FILE_TAKEN);
     kept = open(position_path, O_RDONLY);
     ck_assert(verdict(-1) == EL_POSITION_GOOD && verdict(kept) == EL_POSITION_GOOD);
     el_position_file_close(&writer);
@@ -365,7 +368,7 @@ EACH(position_file, one_that_was_replaced_is_opened_again, replaced)
     begin();
     unlink(position_path);
     if (row->taken) {
-        ck_assert_int_eq(el_position_file_open(&other, position_path), EL_POSITION_FILE_OPEN);
+        ck_assert_int_eq(el_position_file_open(&rival, position_path), EL_POSITION_FILE_OPEN);
     } else if (!row->text) {
         ck_assert_int_eq(mkdir(position_path, 0700), 0);
     } else if (row->text[0] != '\0') {
@@ -383,13 +386,13 @@ static const struct {
     el_position_verdict_t verdict;
     int error; /* of reading */
     el_position_file_result_t opened;
-} others[] = {
+} no_positions[] = {
     {"none", NULL, EL_POSITION_SHORT, ENOENT, EL_POSITION_FILE_OPEN},
     {"an empty file", "", EL_POSITION_SHORT, 0, EL_POSITION_FILE_OPEN},
     {"a folder", "/", EL_POSITION_FOREIGN, 0, EL_POSITION_FILE_ERROR},
     {"a text", MOUNTS_V1, EL_POSITION_FOREIGN, 0, EL_POSITION_FILE_REFUSED},
 };
-EACH(position_file, another_file_is_left_alone, others)
+EACH(position_file, another_file_is_left_alone, no_positions)
 {
     if (row->text && row->text[0] == '/') {
         mkdir(position_path, 0700);
@@ -437,4 +440,147 @@ TEST(position_file, no_call_that_fails_is_overlooked)
         /* If the lock cannot be tested, the age counts. */
         ck_assert(found == EL_POSITION_GOOD || (found == EL_POSITION_SHORT && has_failed));
     }
+}
+
+/* The numbers of a file, and when they are certain to change. */
+
+#define NOW_SEC 1000000
+#define NOW_USEC (NOW_SEC * INT64_C(1000000))
+
+static const struct {
+    const char *label;
+    int64_t modified_sec, modified_nsec, changed_sec, changed_nsec;
+    bool settled;
+} times[] = {
+    {"just 40 seconds ago", NOW_SEC - 41, 999999999, NOW_SEC - 41, 999999999, true},
+    {"changed a moment later", NOW_SEC - 41, 1, NOW_SEC - 40, 1000, false},
+    {"modified a moment later", NOW_SEC - 40, 1000, NOW_SEC - 41, 1, false},
+    {"modified at a whole second", NOW_SEC - 1000, 0, NOW_SEC - 900, 7, true},
+    {"changed at a whole second", NOW_SEC - 1000, 5, NOW_SEC - 900, 0, false},
+    {"modified in the future", NOW_SEC + 1000, 5, NOW_SEC - 900, 7, false},
+    {"modified at no time", INT64_MAX, 5, NOW_SEC - 900, 7, false},
+    {"changed before 1970", NOW_SEC - 1000, 5, -5, 7, false},
+};
+
+CASE(files);
+
+EACH(files, a_change_will_show_where_the_last_one_is_some_time_ago, times)
+{
+    el_file_id_t id = {.modified_sec = row->modified_sec, .changed_sec = row->changed_sec,
+                       .modified_nsec = (uint32_t)row->modified_nsec,
+                       .changed_nsec = (uint32_t)row->changed_nsec};
+
+    row_eq(el_file_id_settled(&id, NOW_USEC), row->settled);
+}
+
+/* Creates a file without a name. */
+static int open_file(const char *content)
+{
+    char path[] = "/tmp/elastic-file-id-XXXXXX";
+    int fd = mkstemp(path);
+
+    ck_assert_int_eq(write(fd, content, strlen(content)), (int)strlen(content));
+    unlink(path);
+    return fd;
+}
+
+/* Files of the same size and modification time differ, and `touch -d` cannot hide a change. */
+TEST(files, the_numbers_of_files_are_their_own)
+{
+    static const struct timespec times_of_both[] = {{1000, 5}, {1000, 5}};
+    el_file_id_t mine, other, later;
+    int file = open_file("abc"), second = open_file("abd");
+
+    futimens(file, times_of_both);
+    futimens(second, times_of_both);
+    ck_assert(el_file_stat(file, &mine) && el_file_stat(second, &other));
+    ck_assert(mine.size == 3 && mine.modified_sec == 1000 && mine.modified_nsec == 5);
+    ck_assert(mine.device == other.device && mine.inode != other.inode);
+    ck_assert(mine.changed_sec > 1000 && mine.changed_nsec != 5);
+    ck_assert(el_file_stat(file, &later));
+    ck_assert_mem_eq(&mine, &later, sizeof(mine));
+    /* Repeat until the file system's clock has ticked. */
+    do {
+        ck_assert_int_eq(pwrite(file, "x", 1, 0), 1);
+        futimens(file, times_of_both);
+        ck_assert(el_file_stat(file, &later));
+    } while (later.changed_sec == mine.changed_sec && later.changed_nsec == mine.changed_nsec);
+    ck_assert(later.size == mine.size && later.modified_sec == mine.modified_sec);
+    close(file);
+    close(second);
+}
+
+TEST(files, one_that_lies_in_memory_only_is_known)
+{
+    int memory = memfd_create("file", 0), other = open("/proc/self/stat", O_RDONLY);
+
+    ck_assert(memory >= 0 && el_file_is_in_memory(memory));
+    ck_assert(other >= 0 && !el_file_is_in_memory(other));
+    close(other);
+    close(memory);
+    ck_assert(el_file_is_in_memory(memory)); /* closed: unknown */
+}
+
+TEST(files, what_is_no_regular_file_has_no_numbers)
+{
+    el_file_id_t id;
+    int ends[2], folder = open("/", O_RDONLY);
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert(!el_file_stat(ends[0], &id) && !el_file_stat(folder, &id) && !el_file_stat(-1, &id));
+    close(ends[0]);
+    close(ends[1]);
+    close(folder);
+}
+
+/* The kernel's TCP numbers, in structures of any length. */
+
+CASE(tcp_info);
+
+#ifdef ELASTIC_WITH_TCP_RATE
+
+#define RATE_AT offsetof(struct tcp_info, tcpi_delivery_rate)
+#define WHOLE sizeof(struct tcp_info)
+
+static const struct {
+    const char *label;
+    size_t len;
+    uint64_t bytes; /* a second */
+    bool limited, good;
+} answers[] = {
+    {"all of it", WHOLE, 125000, false, true},
+    {"limited by the application", WHOLE, 125000, true, true},
+    {"no longer than the rate", RATE_AT + 8, 125000, false, true},
+    {"ends within the rate", RATE_AT + 7, 125000, false, false},
+    {"nothing", 0, 125000, false, false},
+    {"nothing was sent yet", WHOLE, 0, false, false},
+    {"more than a double holds exactly", WHOLE, UINT64_MAX, false, true},
+};
+EACH(tcp_info, an_answer_is_read_as_far_as_it_goes, answers)
+{
+    struct tcp_info info = {.tcpi_delivery_rate = row->bytes,
+                            .tcpi_delivery_rate_app_limited = row->limited};
+    el_tcp_rate_t rate = {-1, false};
+
+    row_eq(el_tcp_rate_of(&info, row->len, &rate), row->good);
+    row_assert(rate.rate == (row->good ? 8. * (double)row->bytes : -1));
+    row_eq(rate.limited, (row->good && row->limited));
+}
+#endif
+
+/* Sockets without TCP or without a peer. */
+TEST(tcp_info, what_is_no_connection_has_no_rate)
+{
+    int ends[2], others[] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_DGRAM, 0), -1};
+    el_tcp_rate_t rate;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ck_assert_int_eq(write(ends[0], "a", 1), 1);
+    ck_assert(!el_tcp_rate(ends[0], &rate));
+    for (int i = 0; i < ROWS(others); i++) {
+        ck_assert(!el_tcp_rate(others[i], &rate));
+        close(others[i]);
+    }
+    close(ends[0]);
+    close(ends[1]);
 }
