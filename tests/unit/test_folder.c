@@ -255,9 +255,8 @@ TEST(folder, a_call_that_fails_loses_nothing_else)
     ck_assert(el_folder_hash("a", 1, hash));
     while (fail_next()) {
         atomic_store(&folder.added, MOST); /* with a sweep */
-        el_folder_name(hash, name);
-        unlinkat(folder.fd, name, 0);
-        good = el_folder_put(&folder, hash, memset(copy_of("", 1), 'a', 1), 1, &entry);
+        each_file(0, remove_file);
+        good = el_folder_put(&folder, hash, "a", 1, &entry);
         fail_at = 0;
         ck_assert(good || has_failed);
     }
@@ -357,6 +356,21 @@ TEST(folder, the_longest_unused_make_room)
     memcpy(hash, first, sizeof(hash));
     ck_assert(!is_found(ORIGIN));
     ck_assert_int_eq(count(), 4);
+}
+
+/* More than a sweep lists at first; two by two as old. */
+TEST(folder, of_many_the_oldest_go)
+{
+    char first[sizeof(name)];
+
+    for (int i = 0; i < 150; i++) {
+        put('a', 100 + (size_t)i);
+        memcpy(first, i == 0 ? name : first, sizeof(first));
+        grow_older(name, 100000 - 500 * (i / 2));
+    }
+    ck_assert(is_kept() && !exists(first));
+    /* A sweep is due after each eighth that was added. */
+    ck_assert_int_le(count() * 4096, MOST / 8 * 9);
 }
 
 #define ZEROS "00000000000000000000000000000000"

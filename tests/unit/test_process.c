@@ -122,6 +122,14 @@ TEST(locks, a_system_without_them_is_noticed)
 
 CASE(processes);
 
+TEST(processes, clocks_go_on)
+{
+    uint64_t usec = el_clock_usec();
+    uint32_t seconds = el_clock_sec();
+
+    ck_assert(seconds >= usec / 1000000 && seconds <= el_clock_usec() / 1000000);
+}
+
 TEST(processes, one_that_is_gone_is_known)
 {
     pid_t child = fork();
