@@ -226,6 +226,25 @@ TEST(control_mix, the_brake_never_turns_a_move_around)
                         el_control_position(state));
 }
 
+static double moved_again(double busy)
+{
+    return el_control_position(next(&mixed, (el_control_state_t){4, TOP, false, 0}, busy)) - 4;
+}
+
+TEST(control_mix, a_spike_is_answered_at_once_and_overshooting_makes_moves_small)
+{
+    double first = moved(0.9), again = moved_again(0.9), last = 0;
+
+    ck_assert(again < 0 && again > 0.7 * first);
+    for (int i = 0; i < 20; i++) {
+        last = moved_again(i % 2 ? 0.9 : 0.4);
+    }
+    ck_assert(last < 0 && last > first / 8);
+    /* They grow again while the load stays. */
+    again = moved_again(0.9);
+    ck_assert(moved_again(0.9) < 1.2 * again);
+}
+
 TEST(control_mix, bypass_begins_at_the_very_floor)
 {
     static const struct {
