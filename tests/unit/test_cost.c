@@ -120,7 +120,7 @@ TEST(cost, a_slow_machine_is_slow_for_every_setup)
 
 /* Four setups had their times and sizes for ten minutes; then others are measured, or none (0). */
 static const el_cost_key_t keys[] = {{EL_GZIP, 4, 2}, {EL_GZIP, 6, 2}, {EL_BR, 5, 2}, {EL_BR, 4, 2}};
-static const el_cost_t before[] = {{1000, 2500}, {1500, 2500}, {700, 2300}, {700, 2300}};
+static const el_cost_t usual[] = {{1000, 2500}, {1500, 2500}, {700, 2300}, {700, 2300}};
 
 static const struct {
     const char *label;
@@ -138,7 +138,7 @@ EACH(cost, a_change_is_noticed, turns)
 {
     for (uint32_t t = 1000; t < 1600 + row->seconds; t++) {
         for (int i = 0; i < ROWS(keys); i++) {
-            el_cost_t now = t < 1600 ? before[i] : row->measured[i];
+            el_cost_t now = t < 1600 ? usual[i] : row->measured[i];
 
             if (now.nsec > 0) {
                 el_cost_update(&costs, keys[i], known, now, t);
