@@ -129,8 +129,8 @@ static void cost_learn(_Atomic uint64_t *words, const estimate_t *estimate, doub
  * Gains of the means. With a measurement a second, the machine's and the coding's mean together
  * follow a change within half a minute; the setup's own mean averages about fifty measurements. For
  * sizes, the coding's mean follows faster than a setup's time does, because bodies of a length vary
- * more than codings do. In the simulation (tests/sim/learning.c) other gains and more means change
- * the loss by less than 1 %.
+ * more than codings do. In a model of a site, other gains and more means changed the loss by less
+ * than 1 %.
  */
 #define MACHINE_GAIN 0.1
 #define CODING_GAIN 0.06

@@ -76,26 +76,20 @@ static size_t machine_read_in(el_machine_t *machine, const char *folder, const c
                                                                 sizeof(machine->small)) : 0;
 }
 
+_Static_assert(EL_LOAD_CPUS <= CPU_SETSIZE, "every CPU has its bit");
+
 /* Sets the mask to the CPUs of this process's affinity. */
 static void machine_read_affinity(el_machine_t *machine)
 {
-    cpu_set_t *set = CPU_ALLOC(EL_LOAD_CPUS);
-    size_t size = CPU_ALLOC_SIZE(EL_LOAD_CPUS);
+    cpu_set_t set;
 
-    machine->masked = false;
+    machine->masked = sched_getaffinity(0, sizeof(set), &set) == 0;
     memset(&machine->mask, 0, sizeof(machine->mask));
-    if (set == NULL) {
-        return;
-    }
-    if (sched_getaffinity(0, size, set) == 0) {
-        machine->masked = true;
-        for (size_t cpu = 0; cpu < EL_LOAD_CPUS; cpu++) {
-            if (CPU_ISSET_S(cpu, size, set)) {
-                machine->mask.bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
-            }
+    for (size_t cpu = 0; machine->masked && cpu < EL_LOAD_CPUS; cpu++) {
+        if (CPU_ISSET(cpu, &set)) {
+            machine->mask.bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
         }
     }
-    CPU_FREE(set);
 }
 
 /* Restricts the mask to the group's cpuset, unless no CPU would be left. */

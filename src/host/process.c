@@ -167,9 +167,9 @@ bool el_idle_thread_start(void (*run)(void))
         return false;
     }
     process_wait_for(&idle.begun);
-    if (sched_setscheduler(idle.tid, SCHED_IDLE, &(struct sched_param){0}) != 0
-        || pthread_getcpuclockid(thread, &idle.clock) != 0) {
-        error = errno;
+    error = sched_setscheduler(idle.tid, SCHED_IDLE, &(struct sched_param){0}) != 0
+                ? errno : pthread_getcpuclockid(thread, &idle.clock);
+    if (error != 0) {
         idle.run = NULL;
         el_idle_thread_wake();
         errno = error;

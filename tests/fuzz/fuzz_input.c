@@ -29,7 +29,6 @@ static apr_status_t source(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode
     source_t *from = f->ctx;
     size_t nbytes = from->piece < from->size ? from->piece : from->size;
 
-    (void)mode;
     if (block == APR_NONBLOCK_READ && from->late > 0 && ++from->reads % from->late == 0) {
         return APR_EAGAIN;
     }
@@ -51,7 +50,6 @@ static apr_status_t source(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode
 /* An error bucket goes here. */
 static apr_status_t sink(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    (void)f;
     return apr_brigade_cleanup(bb);
 }
 

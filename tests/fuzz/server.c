@@ -59,7 +59,6 @@ ap_filter_rec_t *ap_register_output_filter(const char *name, ap_out_filter_func 
 {
     ap_filter_rec_t *record = add_record(name);
 
-    (void)init;
     record->filter_func.out_func = function;
     record->ftype = type;
     return record;
@@ -70,7 +69,6 @@ ap_filter_rec_t *ap_register_input_filter(const char *name, ap_in_filter_func fu
 {
     ap_filter_rec_t *record = add_record(name);
 
-    (void)init;
     record->filter_func.in_func = function;
     record->ftype = type;
     return record;
@@ -97,7 +95,6 @@ ap_filter_t *ap_add_output_filter_handle(ap_filter_rec_t *record, void *context,
 {
     ap_filter_t *f = make_filter(record, context, r);
 
-    (void)c;
     f->next = r->output_filters;
     r->output_filters = f;
     return f;
@@ -108,7 +105,6 @@ ap_filter_t *ap_add_input_filter_handle(ap_filter_rec_t *record, void *context, 
 {
     ap_filter_t *f = make_filter(record, context, r);
 
-    (void)c;
     f->next = r->input_filters;
     r->input_filters = f;
     return f;
@@ -175,8 +171,6 @@ static void destroy_error(void *data)
 static apr_status_t read_error(apr_bucket *e, const char **data, apr_size_t *len,
                                apr_read_type_e block)
 {
-    (void)e;
-    (void)block;
     *data = NULL;
     *len = 0;
     return APR_SUCCESS;
@@ -211,7 +205,6 @@ void ap_set_content_length(request_rec *r, apr_off_t length)
 
 int ap_find_token(apr_pool_t *pool, const char *line, const char *token)
 {
-    (void)pool;
     return line && strcasestr(line, token) != NULL;
 }
 
@@ -225,25 +218,20 @@ int ap_parse_strict_length(apr_off_t *length, const char *text)
 
 apr_off_t ap_get_limit_req_body(const request_rec *r)
 {
-    (void)r;
     return 0;
 }
 
 void ap_die(int status, request_rec *r)
 {
-    (void)status;
-    (void)r;
 }
 
 int ap_map_http_request_error(apr_status_t rv, int status)
 {
-    (void)rv;
     return status;
 }
 
 int ap_request_has_body(request_rec *r)
 {
-    (void)r;
     return 1;
 }
 
@@ -254,39 +242,33 @@ int ap_is_initial_req(request_rec *r)
 
 int ap_ssl_conn_is_ssl(conn_rec *c)
 {
-    (void)c;
     return 0;
 }
 
 void *ap_retained_data_get(const char *key)
 {
-    (void)key;
     return NULL;
 }
 
 void *ap_retained_data_create(const char *key, apr_size_t size)
 {
-    (void)key;
     return apr_pcalloc(world.pool, size);
 }
 
 void ap_log_rerror_(const char *file, int line, int module, int level, apr_status_t status,
                     const request_rec *r, const char *format, ...)
 {
-    (void)file, (void)line, (void)module, (void)level, (void)status, (void)r, (void)format;
 }
 
 void ap_log_error_(const char *file, int line, int module, int level, apr_status_t status,
                    const server_rec *server, const char *format, ...)
 {
-    (void)file, (void)line, (void)module, (void)level, (void)status, (void)server, (void)format;
 }
 
 #define NO_HOOK(name, type)                                                                        \
     void ap_hook_##name(type function, const char *const *before, const char *const *after,        \
                         int order)                                                                 \
     {                                                                                              \
-        (void)function, (void)before, (void)after, (void)order;                                    \
     }
 
 NO_HOOK(pre_config, ap_HOOK_pre_config_t *)

@@ -88,7 +88,7 @@ def of_type(value, *fields):
 
 
 # (path, Accept-Encoding, coding, reason for none, whether others may get one).
-# tests/unit/test_accept.c proves how a line is read, test_mediatype.c which types are listed.
+# tests/unit/test_http.c proves how a line is read, and which types are listed.
 TABLE = [
     *(("/on/a.html", ae, coding, None if coding else "not-acceptable", True) for ae, coding in (
         ("gzip", "gzip"), ("x-gzip", "gzip"), ("gzip, br", "br"), ("gzip;q=1, br;q=0.5", "gzip"),

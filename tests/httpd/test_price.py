@@ -4,7 +4,7 @@ costs are computed, tests/sim how they follow a load."""
 
 import pytest
 
-from kit import CGID_RELOADED, aborts, at, bodies, check, env
+from kit import CGID_RELOADED, aborts, at, bodies, check, env, faults
 from kit.driven import CONFIG, START, TOP, start_driven
 
 PAGE, SMALL = bodies.html(100_000), bodies.html(6000)
@@ -253,6 +253,26 @@ def test_costs_are_learned_from_bodies_and_from_streams(priced, whole):
     assert serve_noise()[1] >= 0.95 * learned[1]  # the new generation continues
     d.server.restart()
     assert costs(d)["gzip", 6] == table
+
+
+def test_an_engine_that_becomes_slow_costs_more(priced, tmp_path):
+    """The measured time counts; tests/sim/controller.c proves the rest."""
+    slow = ("zstd", 3) if env.HAS_ZSTD else ("br", 3)
+    d = priced(f"ElasticControl off\nElasticLevel {slow[0]} {slow[1]}", "cpu",
+               wrapper=faults.wrapper(faults.library(tmp_path, f"{slow[0]}-slow")),
+               environ={"ENGINE_SLOW": "{root}/switch"})
+
+    def ratio():
+        """The time relative to an engine that does the same work on the same machine."""
+        return costs(d)[slow][0] / costs(d)["gzip", 9][0]
+
+    def serve_both(until):
+        serve(d, slow[0], lambda *_: serve(d, "gzip", lambda *_: True) and until())
+
+    serve_both(lambda: True)
+    before = ratio()
+    (d.server.root / "switch").touch()
+    serve_both(lambda: ratio() > 1.6 * before)
 
 
 def test_setups_that_are_not_in_use_are_tried_within_the_bounds(priced):

@@ -2,18 +2,11 @@
  * Regret: without the module's choice, an operator pins one setup for all loads. Pages queue for
  * one CPU, and the time until a page has arrived is compared with that of the best pinned setup of
  * each regime, which no one knows beforehand. The module's own code follows the load and learns
- * costs. `tests/sim/sim regret` prints the table.
+ * costs.
  */
 #include "elastic/ladder.h"
 #include "elastic/price.h"
 #include "sim.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
 /* Pages of 12, 40 and 120 KB, and their shares in mixed regimes. */
 #define PAGES 3
@@ -25,73 +18,34 @@ static const double kbytes[PAGES] = {12, 40, 120}, shares[PAGES] = {0.40, 0.35, 
  * in httpd: CPU time of a response beyond that of an uncompressed one, and its bytes.
  */
 typedef struct {
-    const char *name;
     el_coding_t coding;
     int level;
-    el_cost_t known[PAGES];
+    el_cost_t known[2]; /* of pages of 12 KB, and of larger ones */
     struct {
         double usec, bytes;
     } real[PAGES];
 } setup_t;
 
 static const setup_t setups[] = {
-    {"gzip 1", EL_GZIP, 1,
-     {{1642, 3042}, {1372, 2646}, {1372, 2646}},
-     {{58, 5128}, {110, 14720}, {156, 41704}}},
-    {"gzip 2", EL_GZIP, 2,
-     {{1726, 3026}, {1488, 2611}, {1488, 2611}},
-     {{62, 5104}, {118, 14466}, {175, 40653}}},
-    {"gzip 3", EL_GZIP, 3,
-     {{2349, 2929}, {2085, 2476}, {2085, 2476}},
-     {{75, 4993}, {150, 13974}, {290, 38655}}},
-    {"gzip 4", EL_GZIP, 4,
-     {{4925, 2780}, {6226, 2321}, {6226, 2321}},
-     {{139, 4869}, {334, 13399}, {800, 36616}}},
-    {"gzip 5", EL_GZIP, 5,
-     {{6053, 2737}, {8649, 2243}, {8649, 2243}},
-     {{158, 4804}, {420, 13124}, {1136, 35555}}},
-    {"gzip 6", EL_GZIP, 6,
-     {{6053, 2737}, {10740, 2211}, {10740, 2211}},
-     {{162, 4796}, {515, 12976}, {1366, 35187}}},
-    {"zstd 1", EL_ZSTD, 1,
-     {{1978, 2968}, {2422, 2487}, {2422, 2487}},
-     {{73, 5079}, {170, 14570}, {237, 36398}}},
-    {"zstd 2", EL_ZSTD, 2,
-     {{2383, 2995}, {2461, 2457}, {2461, 2457}},
-     {{76, 5099}, {180, 14212}, {274, 34989}}},
-    {"zstd 3", EL_ZSTD, 3,
-     {{2475, 2871}, {3028, 2341}, {3028, 2341}},
-     {{88, 4977}, {215, 13797}, {361, 33179}}},
-    {"zstd 4", EL_ZSTD, 4,
-     {{4649, 2748}, {2788, 2343}, {2788, 2343}},
-     {{133, 4894}, {230, 13784}, {391, 33183}}},
-    {"zstd 5", EL_ZSTD, 5,
-     {{6590, 2724}, {6182, 2235}, {6182, 2235}},
-     {{174, 4805}, {390, 13374}, {732, 32237}}},
-    {"zstd 6", EL_ZSTD, 6,
-     {{9882, 2702}, {8738, 2175}, {8738, 2175}},
-     {{238, 4774}, {510, 13044}, {1101, 31308}}},
-    {"br 0", EL_BR, 0,
-     {{2088, 3201}, {1787, 2661}, {1787, 2661}},
-     {{73, 5435}, {143, 15339}, {215, 38512}}},
-    {"br 1", EL_BR, 1,
-     {{2991, 3185}, {2917, 2538}, {2917, 2538}},
-     {{88, 5385}, {185, 14629}, {318, 35806}}},
-    {"br 2", EL_BR, 2,
-     {{5267, 2920}, {5695, 2362}, {5695, 2362}},
-     {{118, 5144}, {300, 13944}, {669, 33826}}},
-    {"br 3", EL_BR, 3,
-     {{7013, 2863}, {6891, 2314}, {6891, 2314}},
-     {{158, 4994}, {360, 13644}, {801, 33252}}},
-    {"br 4", EL_BR, 4,
-     {{12276, 2735}, {10869, 2227}, {10869, 2227}},
-     {{258, 4734}, {590, 12994}, {1373, 31939}}},
-    {"br 5", EL_BR, 5,
-     {{16796, 2538}, {15970, 2065}, {15970, 2065}},
-     {{379, 4418}, {913, 12237}, {2136, 29997}}},
-    {"br 6", EL_BR, 6,
-     {{17510, 2528}, {16987, 2044}, {16987, 2044}},
-     {{398, 4394}, {960, 12144}, {2306, 29644}}},
+    {EL_GZIP, 1, {{1642, 3042}, {1372, 2646}}, {{58, 5128}, {110, 14720}, {156, 41704}}},
+    {EL_GZIP, 2, {{1726, 3026}, {1488, 2611}}, {{62, 5104}, {118, 14466}, {175, 40653}}},
+    {EL_GZIP, 3, {{2349, 2929}, {2085, 2476}}, {{75, 4993}, {150, 13974}, {290, 38655}}},
+    {EL_GZIP, 4, {{4925, 2780}, {6226, 2321}}, {{139, 4869}, {334, 13399}, {800, 36616}}},
+    {EL_GZIP, 5, {{6053, 2737}, {8649, 2243}}, {{158, 4804}, {420, 13124}, {1136, 35555}}},
+    {EL_GZIP, 6, {{6053, 2737}, {10740, 2211}}, {{162, 4796}, {515, 12976}, {1366, 35187}}},
+    {EL_ZSTD, 1, {{1978, 2968}, {2422, 2487}}, {{73, 5079}, {170, 14570}, {237, 36398}}},
+    {EL_ZSTD, 2, {{2383, 2995}, {2461, 2457}}, {{76, 5099}, {180, 14212}, {274, 34989}}},
+    {EL_ZSTD, 3, {{2475, 2871}, {3028, 2341}}, {{88, 4977}, {215, 13797}, {361, 33179}}},
+    {EL_ZSTD, 4, {{4649, 2748}, {2788, 2343}}, {{133, 4894}, {230, 13784}, {391, 33183}}},
+    {EL_ZSTD, 5, {{6590, 2724}, {6182, 2235}}, {{174, 4805}, {390, 13374}, {732, 32237}}},
+    {EL_ZSTD, 6, {{9882, 2702}, {8738, 2175}}, {{238, 4774}, {510, 13044}, {1101, 31308}}},
+    {EL_BR, 0, {{2088, 3201}, {1787, 2661}}, {{73, 5435}, {143, 15339}, {215, 38512}}},
+    {EL_BR, 1, {{2991, 3185}, {2917, 2538}}, {{88, 5385}, {185, 14629}, {318, 35806}}},
+    {EL_BR, 2, {{5267, 2920}, {5695, 2362}}, {{118, 5144}, {300, 13944}, {669, 33826}}},
+    {EL_BR, 3, {{7013, 2863}, {6891, 2314}}, {{158, 4994}, {360, 13644}, {801, 33252}}},
+    {EL_BR, 4, {{12276, 2735}, {10869, 2227}}, {{258, 4734}, {590, 12994}, {1373, 31939}}},
+    {EL_BR, 5, {{16796, 2538}, {15970, 2065}}, {{379, 4418}, {913, 12237}, {2136, 29997}}},
+    {EL_BR, 6, {{17510, 2528}, {16987, 2044}}, {{398, 4394}, {960, 12144}, {2306, 29644}}},
 };
 #define SETUPS ROWS(setups)
 
@@ -241,7 +195,7 @@ static el_cost_key_t key_of(const setup_t *setup, int page)
 
 static el_cost_t known_of(const setup_t *setup, int page)
 {
-    return el_cost_in_server(setup->known[page], (uint64_t)(kbytes[page] * 1024));
+    return el_cost_in_server(setup->known[page > 0], (uint64_t)(kbytes[page] * 1024));
 }
 
 static el_cost_t expected(const run_t *run, const setup_t *setup, int page, uint32_t second)
@@ -456,48 +410,45 @@ static const struct {
     {"all codings, a day of 14 s", false, 0, 14, 1.08, 1.36},
 };
 
-void sim_regret_print(void)
+/* With CK_VERBOSITY=verbose: each setup that some regime had, and the default as the last. */
+static void print_table(const char *label, const regret_t *legs)
 {
-    regret_t legs[SETUPS + 1];
+    const char *verbosity = getenv("CK_VERBOSITY");
 
-    for (size_t kind = 0; kind < ROWS(kinds); kind++) {
-        regrets(kinds[kind].gzip, kinds[kind].turns, kinds[kind].day, legs);
-        printf("%s\n%-8s %6s %6s %6s %6s %8s %10s\n", kinds[kind].label, "", "worst", "mean",
-               "p95", "bytes", "regimes", "overloaded");
-        for (size_t i = 0; i <= SETUPS; i++) {
-            if (legs[i].regimes > 0) {
-                printf("%-8s %6.3f %6.3f %6.3f %6.3f %8u %10u\n",
-                       i < SETUPS ? setups[i].name : "default", legs[i].mean,
-                       legs[i].sum / legs[i].regimes, legs[i].p95, legs[i].bytes,
-                       legs[i].regimes, legs[i].overloaded);
-            }
+    if (!verbosity || strcmp(verbosity, "verbose") != 0) {
+        return;
+    }
+    printf("%s\n%-8s %6s %6s %6s %6s %8s %10s\n", label, "", "worst", "mean", "p95", "bytes",
+           "regimes", "overloaded");
+    for (size_t i = 0; i <= SETUPS; i++) {
+        char name[16] = "default";
+
+        if (i < SETUPS) {
+            snprintf(name, sizeof(name), "%s %d", el_coding_info(setups[i].coding)->token,
+                     setups[i].level);
+        }
+        if (legs[i].regimes > 0) {
+            printf("%-8s %6.3f %6.3f %6.3f %6.3f %8u %10u\n", name, legs[i].mean,
+                   legs[i].sum / legs[i].regimes, legs[i].p95, legs[i].bytes, legs[i].regimes,
+                   legs[i].overloaded);
         }
     }
 }
 
-START_TEST(the_default_is_near_the_best_pinned_setup_of_each_regime)
+CASE(regret, .timeout = 120);
+
+EACH(regret, the_default_is_near_the_best_pinned_setup_of_each_regime, kinds)
 {
     regret_t legs[SETUPS + 1];
     const regret_t *own = &legs[SETUPS];
 
-    regrets(kinds[_i].gzip, kinds[_i].turns, kinds[_i].day, legs);
-    ck_assert_msg(own->mean <= kinds[_i].mean && own->p95 <= kinds[_i].p95, "%s: %.3f, p95 %.3f",
-                  kinds[_i].label, own->mean, own->p95);
+    regrets(row->gzip, row->turns, row->day, legs);
+    print_table(row->label, legs);
+    ck_assert_msg(own->mean <= row->mean && own->p95 <= row->p95, "%s: %.3f, p95 %.3f",
+                  row->label, own->mean, own->p95);
     /* No pinned setup does as well in all regimes. */
     for (size_t i = 0; i < SETUPS; i++) {
         ck_assert_msg(legs[i].regimes < own->regimes || legs[i].mean > own->mean + 0.03,
-                      "%s: pinned %s %.3f, default %.3f", kinds[_i].label, setups[i].name,
-                      legs[i].mean, own->mean);
+                      "%s: setup %zu %.3f, default %.3f", row->label, i, legs[i].mean, own->mean);
     }
-}
-END_TEST
-
-TCase *sim_regret(void)
-{
-    TCase *tc = tcase_create("regret");
-
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, the_default_is_near_the_best_pinned_setup_of_each_regime, 0,
-                        (int)ROWS(kinds));
-    return tc;
 }

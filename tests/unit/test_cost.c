@@ -9,7 +9,6 @@ static el_costs_t costs;
 
 static const el_cost_t known = {1000, 2500};
 
-/* tests/sim tests changes under noise. */
 CASE(cost, ZEROED(costs));
 
 static void update(el_coding_t coding, int level, el_cost_t measured, uint32_t now)
@@ -20,20 +19,6 @@ static void update(el_coding_t coding, int level, el_cost_t measured, uint32_t n
 static el_cost_t expect(el_coding_t coding, int level, uint32_t now)
 {
     return el_cost_expect(&costs, KEY(coding, level, 2), known, now);
-}
-
-/* Measures gzip 6 `times` times. */
-static void measure(int times, uint32_t nsec, uint32_t size, uint32_t now)
-{
-    for (int i = 0; i < times; i++) {
-        update(EL_GZIP, 6, (el_cost_t){nsec, size}, now);
-    }
-}
-
-static void assert_nsec(uint32_t now, uint32_t least, uint32_t most)
-{
-    ck_assert_uint_ge(expect(EL_GZIP, 6, now).nsec, least);
-    ck_assert_uint_le(expect(EL_GZIP, 6, now).nsec, most);
 }
 
 static const struct {
@@ -63,26 +48,57 @@ EACH(cost, in_a_server_a_body_takes_longer_to_begin, starts)
     ck_assert_uint_eq(cost.size, known.size);
 }
 
-TEST(cost, measurements_replace_the_table)
+#define LATER (1000 + 12 * 3600)
+#define ANY UINT32_MAX
+
+/* What is measured of gzip 6, a number of times each, and what is expected of it. */
+static const struct {
+    const char *label;
+    struct {
+        int times;
+        uint32_t nsec, size, at;
+    } measured[2];
+    uint32_t at;
+    el_cost_t least, most;
+} histories[] = {
+    {"nothing is known", {{0}}, 1000, {1000, 2500}, {1000, 2500}},
+    {"measurements replace the table", {{501, 3000, 2000, 1000}}, 1000, {2970, 1990}, {3000, 2010}},
+    {"another clock is behind", {{3, 3000, 2000, 1000}}, 995, {1500, 0}, {3000, ANY}},
+    {"an outlier moves little", {{1, 4000000, 2500, 1000}}, 1000, {0, 0}, {16000, ANY}},
+    {"it is forgotten", {{1, 4000000, 2500, 1000}, {100, 1000, 2500, 1000}}, 1000, {0, 0},
+     {2000, ANY}},
+    {"one after many", {{1100, 1000, 2500, 1000}, {1, 1000000, 9999, 1000}}, 1000, {0, 0},
+     {1100, 2750}},
+    {"none after many", {{1100, 1000, 2500, 1000}, {1, 0, 0, 1000}}, 1000, {950, 0}, {1000, ANY}},
+    {"a minute later", {{500, 3000, 2500, 1000}}, 1060, {2900, 0}, {3000, ANY}},
+    {"half a day later", {{500, 3000, 2500, 1000}}, LATER, {1000, 2500}, {1000, 2500}},
+    {"a new one counts in full then", {{500, 3000, 2500, 1000}, {1, 2000, 2500, LATER}}, LATER,
+     {1500, 0}, {2000, ANY}},
+};
+EACH(cost, what_was_measured_is_expected, histories)
 {
-    ck_assert_uint_eq(expect(EL_GZIP, 6, 1000).nsec, known.nsec);
-    ck_assert_uint_eq(expect(EL_GZIP, 6, 1000).size, known.size);
-    measure(501, 3000, 2000, 1000);
-    assert_nsec(1000, 2970, 3000);
-    ck_assert_uint_ge(expect(EL_GZIP, 6, 1000).size, 1990);
-    ck_assert_uint_le(expect(EL_GZIP, 6, 1000).size, 2010);
+    el_cost_t cost;
+
+    for (int i = 0; i < ROWS(row->measured); i++) {
+        for (int n = 0; n < row->measured[i].times; n++) {
+            update(EL_GZIP, 6, (el_cost_t){row->measured[i].nsec, row->measured[i].size},
+                   row->measured[i].at);
+        }
+    }
+    cost = expect(EL_GZIP, 6, row->at);
+    row_assert(cost.nsec >= row->least.nsec && cost.nsec <= row->most.nsec);
+    row_assert(cost.size >= row->least.size && cost.size <= row->most.size);
 }
 
 TEST(cost, the_age_is_that_of_the_setups_last_measurement)
 {
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 1000), UINT32_MAX);
-    measure(3, 3000, 2000, 1000);
+    update(EL_GZIP, 6, (el_cost_t){3000, 2000}, 1000);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 1007), 7);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 3), 1007), UINT32_MAX);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), 1000), UINT32_MAX);
     /* Another process's clock may be a little behind. */
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 995), 0);
-    assert_nsec(995, 1500, 3000);
 }
 
 TEST(cost, a_slow_machine_is_slow_for_every_setup)
@@ -102,35 +118,39 @@ TEST(cost, a_slow_machine_is_slow_for_every_setup)
     ck_assert_uint_eq(other.size, 3000);
 }
 
-/* The machine's speed halves while only one setup is in use. */
-TEST(cost, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds)
-{
-    for (uint32_t t = 1000; t < 1600; t++) {
-        update(EL_GZIP, 4, (el_cost_t){1000, 2500}, t);
-        update(EL_GZIP, 6, (el_cost_t){1500, 2500}, t);
-        update(EL_BR, 5, (el_cost_t){700, 2500}, t);
-    }
-    for (uint32_t t = 1600; t < 1630; t++) {
-        update(EL_GZIP, 4, (el_cost_t){2000, 2500}, t);
-    }
-    ck_assert_uint_ge(expect(EL_GZIP, 4, 1630).nsec, 1900);
-    ck_assert_uint_ge(expect(EL_GZIP, 6, 1630).nsec, 2300);
-    ck_assert_uint_ge(expect(EL_BR, 5, 1630).nsec, 900);
-}
+/* Four setups had their times and sizes for ten minutes; then others are measured, or none (0). */
+static const el_cost_key_t keys[] = {{EL_GZIP, 4, 2}, {EL_GZIP, 6, 2}, {EL_BR, 5, 2}, {EL_BR, 4, 2}};
+static const el_cost_t usual[] = {{1000, 2500}, {1500, 2500}, {700, 2300}, {700, 2300}};
 
-/* Bodies compress half as well; only one setup is measured. */
-TEST(cost, other_content_is_noticed_within_30_seconds)
+static const struct {
+    const char *label;
+    uint32_t seconds;
+    el_cost_t measured[ROWS(keys)], least[ROWS(keys)];
+} turns[] = {
+    {"a slower machine", 30, {{2000, 2500}}, {{1900, 0}, {2300, 0}, {900, 0}, {900, 0}}},
+    {"other content", 30, {{1000, 5000}}, {{0, 4700}, {0, 4500}, {0, 3500}, {0, 3500}}},
+    {"a slower coding", 60, {{1000, 2500}, {1500, 2500}, {2100, 2300}},
+     {{0, 0}, {0, 0}, {1500, 0}, {1050, 0}}},
+    {"a slower setup", 300, {{1000, 2500}, {4500, 2500}, {700, 2300}, {700, 2300}},
+     {{0, 0}, {4000, 0}, {0, 0}, {0, 0}}},
+};
+EACH(cost, a_change_is_noticed, turns)
 {
-    for (uint32_t t = 1000; t < 1600; t++) {
-        update(EL_GZIP, 6, (el_cost_t){1000, 2500}, t);
-        update(EL_BR, 5, (el_cost_t){1000, 2300}, t);
+    for (uint32_t t = 1000; t < 1600 + row->seconds; t++) {
+        for (int i = 0; i < ROWS(keys); i++) {
+            el_cost_t now = t < 1600 ? usual[i] : row->measured[i];
+
+            if (now.nsec > 0) {
+                el_cost_update(&costs, keys[i], known, now, t);
+            }
+        }
     }
-    for (uint32_t t = 1600; t < 1630; t++) {
-        update(EL_GZIP, 6, (el_cost_t){1000, 5000}, t);
+    for (int i = 0; i < ROWS(keys); i++) {
+        el_cost_t cost = el_cost_expect(&costs, keys[i], known, 1600 + row->seconds);
+
+        ck_assert_msg(cost.nsec >= row->least[i].nsec && cost.size >= row->least[i].size,
+                      "%s: setup %d: %u ns, %u", row->label, i, cost.nsec, cost.size);
     }
-    ck_assert_uint_ge(expect(EL_GZIP, 6, 1630).size, 4700);
-    ck_assert_uint_ge(expect(EL_GZIP, 1, 1630).size, 4500);
-    ck_assert_uint_ge(expect(EL_BR, 5, 1630).size, 3500);
 }
 
 /* Times of one setup, as logarithms relative to the table. */
@@ -182,30 +202,6 @@ TEST(cost, measurements_are_counted_although_they_fade)
     learn(1.5, 1100);
     /* The gains sum to 0.18; the first measurement would move it by 0.7. */
     ck_assert_double_le(learned(1100) - before, 0.2);
-}
-
-TEST(cost, an_outlier_moves_little)
-{
-    measure(1, 4000000, 2500, 1000);
-    assert_nsec(1000, 0, 16000);
-    measure(100, 1000, 2500, 1000);
-    assert_nsec(1000, 0, 2000);
-    measure(1000, 1000, 2500, 1000);
-    measure(1, 1000000, 9999, 1000);
-    assert_nsec(1000, 0, 1100);
-    ck_assert_uint_le(expect(EL_GZIP, 6, 1000).size, 2750);
-    measure(1, 0, 0, 1000);
-    assert_nsec(1000, 980, 1020);
-}
-
-/* After fading, a new measurement counts in full. */
-TEST(cost, old_measurements_do_not_count)
-{
-    measure(500, 3000, 2500, 1000);
-    assert_nsec(1000 + 60, 2900, 3000);
-    assert_nsec(1000 + 12 * 3600, known.nsec, known.nsec);
-    measure(1, 2000, 2500, 1000 + 12 * 3600);
-    assert_nsec(1000 + 12 * 3600, 1500, 2000);
 }
 
 static const struct {

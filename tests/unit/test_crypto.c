@@ -1,12 +1,29 @@
 /* Sealed names and values, and files accepted as a key. */
-#define _XOPEN_SOURCE 700 /* for mkdtemp() */
+#define _DEFAULT_SOURCE /* explicit_bzero(), mkdtemp() */
 
-#include "httpd/cache/tools.h"
+#include "failing.h"
 #include "suites.h"
 
 #include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define fstat(...) FAILS(-1, fstat(__VA_ARGS__))
+#define read(...) FAILS(-1, read(__VA_ARGS__))
+#define HMAC(...) FAILS(NULL, HMAC(__VA_ARGS__))
+#define RAND_bytes(...) FAILS(0, RAND_bytes(__VA_ARGS__))
+#define EVP_CIPHER_CTX_new() FAILS(NULL, EVP_CIPHER_CTX_new())
+#define EVP_CIPHER_CTX_ctrl(...) FAILS(0, EVP_CIPHER_CTX_ctrl(__VA_ARGS__))
+#define EVP_CipherInit_ex(...) FAILS(0, EVP_CipherInit_ex(__VA_ARGS__))
+#define EVP_EncryptInit_ex(...) FAILS(0, EVP_EncryptInit_ex(__VA_ARGS__))
+#define EVP_EncryptUpdate(...) FAILS(0, EVP_EncryptUpdate(__VA_ARGS__))
+#define EVP_EncryptFinal_ex(...) FAILS(0, EVP_EncryptFinal_ex(__VA_ARGS__))
+#define EVP_DecryptUpdate(...) FAILS(0, EVP_DecryptUpdate(__VA_ARGS__))
+#define EVP_DecryptFinal_ex(...) FAILS(0, EVP_DecryptFinal_ex(__VA_ARGS__))
+#include "httpd/cache/crypto.c"
 
 #define SECRET "0123456789abcdef0123456789abcdef"
 #define LONG 100000
@@ -102,6 +119,52 @@ TEST(seal, anything_else_is_not_opened)
     ck_assert(el_seal_open(&keys, name, sealed, nbytes, opened));
 }
 
+/* Hashes "data" in two parts. */
+static bool hash(const unsigned char *key, unsigned char out[EL_MAC])
+{
+    void *mac = el_mac_make(key);
+    bool good = mac && el_mac_begin(mac) && el_mac_add(mac, "da", 2) && el_mac_add(mac, "ta", 2)
+                && el_mac_add(mac, NULL, 0) && el_mac_end(mac, out);
+
+    el_mac_free(mac);
+    return good;
+}
+
+TEST(seal, a_hash_depends_on_the_key)
+{
+    unsigned char one[EL_MAC], again[EL_MAC], other[EL_MAC];
+
+    ck_assert(hash(keys.names, one) && hash(keys.names, again) && hash(others.names, other));
+    ck_assert(memcmp(one, again, EL_MAC) == 0 && memcmp(one, other, EL_MAC) != 0);
+}
+
+TEST(seal, a_call_of_libcrypto_that_fails_is_noticed)
+{
+    unsigned char out[EL_MAC];
+    el_seal_keys_t same;
+
+    while (fail_next()) {
+        ck_assert(ended(hash(keys.names, out)));
+    }
+    while (fail_next()) {
+        ck_assert(ended(el_seal_keys(SECRET, strlen(SECRET), &same)));
+    }
+    while (fail_next()) {
+        ck_assert(ended(el_seal_name(&keys, "one", 3, name)));
+    }
+    while (fail_next()) {
+        ck_assert(ended(el_seal_close(&keys, name, plain, LONG, sealed)));
+    }
+    while (fail_next()) {
+        ck_assert(ended(el_seal_open(&keys, name, sealed, sizeof(sealed), opened)));
+    }
+    /* More than the library can take at once. */
+    ck_assert(!el_seal_keys(SECRET, (size_t)INT_MAX + 1, &same));
+    ck_assert(!el_mac_add(NULL, SECRET, (size_t)INT_MAX + 1));
+    ck_assert(!el_seal_close(&keys, name, plain, (size_t)INT_MAX + 1, sealed));
+    ck_assert(!el_seal_open(&keys, name, sealed, (size_t)INT_MAX + 1, opened));
+}
+
 static char folder[] = "/tmp/elastic-key-XXXXXX";
 static char path[64];
 
@@ -165,6 +228,14 @@ TEST(key_file, all_its_bytes_count)
     write_key(33, 0600);
     ck_assert_ptr_null(el_key_file_read(path, &longer));
     ck_assert_mem_ne(&of_file, &longer, sizeof(longer));
+}
+
+TEST(key_file, a_call_that_fails_is_a_fault)
+{
+    write_key(32, 0600);
+    while (fail_next()) {
+        ck_assert(ended(el_key_file_read(path, &of_file) == NULL));
+    }
 }
 
 TEST(key_file, what_is_no_file_is_refused)

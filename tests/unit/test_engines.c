@@ -65,20 +65,6 @@ EACH_ENGINE(engines, streams_decode)
     }
 }
 
-EACH_ENGINE(engines, a_context_left_midway_can_be_reset)
-{
-    for (int level = engine->level_min; engine->step && level <= engine->level_max; level++) {
-        el_plan_t plan = {engine, {.level = level, .size_hint = 3000}};
-        el_context_t *context = el_pool_acquire(&plan);
-        el_span_t span = {body, 1500, encoded, 10};
-
-        body_fill(BODY_NOISE, body, 3000);
-        ck_assert_int_ne(engine->step(context, EL_FLUSH, &span), EL_STEP_ERROR);
-        el_pool_release(context);
-        assert_whole(&plan, BODY_TEXT, 3000);
-    }
-}
-
 /*
  * In any state: gathered, in the library, or partly written. Noise does not occur in text, so a
  * single byte of it shows.

@@ -1,15 +1,25 @@
 /*
- * Memory that runs out at each call of malloc() or mmap() in turn: the engine fails, or its output
+ * Each call of malloc(), mmap() or of a library fails in turn: the engine fails, or its output
  * decodes; no memory is lost. A sanitizer's malloc() cannot be replaced.
  */
 #define _GNU_SOURCE
 #include "encodings.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#include <brotli/decode.h>
+#include <brotli/encode.h>
+#include <dlfcn.h>
 #include <errno.h>
+#ifdef ELASTIC_WITH_ISAL
+#include <isa-l/igzip_lib.h>
+#endif
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <zlib.h>
+#ifdef ELASTIC_WITH_ZSTD
+#include <zstd.h>
+#endif
 
 CASE(failing, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 240);
 
@@ -84,6 +94,44 @@ int munmap(void *at, size_t size)
     blocks--;
     return (int)syscall(SYS_munmap, at, size);
 }
+
+/* A library's function, which takes `args`; it says `value` if it fails. */
+#define FAILING(type, name, parameters, args, value)                                               \
+    type name parameters                                                                           \
+    {                                                                                              \
+        static type(*own) parameters;                                                              \
+                                                                                                   \
+        if (!own) {                                                                                \
+            *(void **)&own = dlsym(RTLD_NEXT, #name);                                              \
+        }                                                                                          \
+        return fails() ? (value) : own args;                                                       \
+    }
+
+FAILING(int, deflate, (z_stream *z, int flush), (z, flush), Z_STREAM_ERROR)
+FAILING(int, deflateReset, (z_stream *z), (z), Z_STREAM_ERROR)
+FAILING(int, inflate, (z_stream *z, int flush), (z, flush), Z_MEM_ERROR)
+FAILING(BROTLI_BOOL, BrotliEncoderSetParameter,
+        (BrotliEncoderState *state, BrotliEncoderParameter parameter, uint32_t value),
+        (state, parameter, value), BROTLI_FALSE)
+FAILING(BROTLI_BOOL, BrotliEncoderCompressStream,
+        (BrotliEncoderState *state, BrotliEncoderOperation operation, size_t *in_nbytes,
+         const uint8_t **in, size_t *out_nbytes, uint8_t **out, size_t *total),
+        (state, operation, in_nbytes, in, out_nbytes, out, total), BROTLI_FALSE)
+#ifdef ELASTIC_WITH_ISAL
+FAILING(int, isal_deflate, (struct isal_zstream *z), (z), INVALID_FLUSH)
+FAILING(int, isal_deflate_stateless, (struct isal_zstream *z), (z), INVALID_FLUSH)
+#endif
+#ifdef ELASTIC_WITH_ZSTD
+#define ZSTD_FAULT ((size_t)-1)
+FAILING(size_t, ZSTD_CCtx_setParameter, (ZSTD_CCtx *encoder, ZSTD_cParameter which, int value),
+        (encoder, which, value), ZSTD_FAULT)
+FAILING(size_t, ZSTD_CCtx_setPledgedSrcSize, (ZSTD_CCtx *encoder, unsigned long long nbytes),
+        (encoder, nbytes), ZSTD_FAULT)
+FAILING(size_t, ZSTD_CCtx_refCDict, (ZSTD_CCtx *encoder, const ZSTD_CDict *dictionary),
+        (encoder, dictionary), ZSTD_FAULT)
+FAILING(size_t, ZSTD_DCtx_setParameter, (ZSTD_DCtx *decoder, ZSTD_dParameter which, int value),
+        (decoder, which, value), ZSTD_FAULT)
+#endif
 
 /* Encodes the body, whole or in pieces with a flush. Returns its size; 0: failed. */
 static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *out)
@@ -172,6 +220,59 @@ EACH_ENGINE(failing, an_engine_without_memory_fails_and_loses_nothing)
 {
     for (int level = engine->level_min; level <= engine->level_max; level++) {
         fail_every_way(engine, level, level > SLOW_LEVEL ? SLOW_MOST : NBYTES, NULL);
+    }
+}
+
+/* Decodes `nbytes` of `encoded`, and says whether it came to the end. */
+static bool decodes(el_coding_t coding, size_t nbytes)
+{
+    const el_decoder_t *decoder = el_decoder_for(coding);
+    el_account_t account = {0};
+    el_decoding_t *decoding = decoder->open(&account);
+    el_span_t span = {encoded, nbytes, back, NBYTES};
+    bool ended = decoding && decoder->step(decoding, &span) == EL_DECODE_ENDED;
+
+    decoder->close(decoding);
+    return ended && span.out_nbytes_avail == 0;
+}
+
+/* Likewise encodes it again, and in another coding. */
+static bool recodes(el_coding_t coding, size_t nbytes)
+{
+    el_encoded_t some = {coding, encoded, nbytes, NBYTES};
+    el_plan_t plan = {el_engine_for(EL_GZIP), {.level = 9, .size_hint = NBYTES}};
+    uint8_t *made = el_recode(&some, &plan, &nbytes);
+
+    el_pool_buffer_release(made);
+    return made != NULL;
+}
+
+EACH_ENGINE(failing, a_decoder_without_memory_fails_and_loses_nothing)
+{
+    bool (*const uses[])(el_coding_t, size_t) = {decodes, recodes};
+    el_plan_t plan = {engine, {.level = engine->level_min, .size_hint = NBYTES}};
+    size_t nbytes;
+
+    body_fill(BODY_TEXT, body, NBYTES);
+    nbytes = encode_whole(&plan, NBYTES, ROOM);
+    for (int use = 0; use < ROWS(uses); use++) {
+        failures = 1;
+        for (long at = 1; failures > 0; at++) {
+            bool good;
+            long lost;
+
+            el_pool_drain();
+            lost = -blocks;
+            failures = 0;
+            fail_at = at;
+            good = uses[use](engine->coding, nbytes);
+            fail_at = 0;
+            el_pool_drain();
+            lost += blocks;
+            ck_assert_msg(good == (failures == 0) && lost == 0,
+                          "%s, use %d, call %ld: %d, %ld blocks lost", engine->name, use, at, good,
+                          lost);
+        }
     }
 }
 

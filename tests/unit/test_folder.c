@@ -1,15 +1,29 @@
 /* The folder of dictionaries: storing, finding, replacing and removing. */
 #define _XOPEN_SOURCE 700 /* for mkdtemp() and utimensat() */
 
+#include "failing.h"
 #include "suites.h"
 
-#include <errno.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Reads that succeed before one fails; -1: all succeed. */
 static int good_reads = -1;
 
-/* Reads only half of the bytes, as a file system may. */
+/* Half of the bytes, as a file system may; and a signal comes each second time. */
+static ssize_t part(ssize_t (*call)(int, void *, size_t), int fd, void *bytes, size_t nbytes)
+{
+    static bool interrupted;
+
+    interrupted = !interrupted;
+    errno = interrupted ? EINTR : errno;
+    return interrupted ? -1 : call(fd, bytes, (nbytes + 1) / 2);
+}
+
 static ssize_t read_some(int fd, void *bytes, size_t nbytes)
 {
     if (good_reads == 0) {
@@ -17,12 +31,32 @@ static ssize_t read_some(int fd, void *bytes, size_t nbytes)
         return -1;
     }
     good_reads -= good_reads > 0;
-    return read(fd, bytes, (nbytes + 1) / 2);
+    return part(read, fd, bytes, nbytes);
 }
 
+static ssize_t write_all(int fd, void *bytes, size_t nbytes)
+{
+    return write(fd, bytes, nbytes);
+}
+
+static ssize_t write_some(int fd, const void *bytes, size_t nbytes)
+{
+    return part(write_all, fd, (void *)(uintptr_t)bytes, nbytes);
+}
+
+#define EVP_Digest(...) FAILS(0, EVP_Digest(__VA_ARGS__))
+#define RAND_bytes(...) FAILS(0, RAND_bytes(__VA_ARGS__))
+#define fdopendir(...) FAILS(NULL, fdopendir(__VA_ARGS__))
+#define fstat(...) FAILS(-1, fstat(__VA_ARGS__))
+#define malloc(...) FAILS(NULL, malloc(__VA_ARGS__))
+#define openat(...) FAILS(-1, openat(__VA_ARGS__))
 #define read read_some
+#define realloc(...) FAILS(NULL, realloc(__VA_ARGS__))
+#define renameat(...) FAILS(-1, renameat(__VA_ARGS__))
+#define write(...) FAILS(-1, write_some(__VA_ARGS__))
 #include "httpd/dictionary/folder.c"
 #undef read
+#undef write
 
 #define MOST (1024 * 1024)
 #define ORIGIN "https://example.org"
@@ -211,6 +245,36 @@ EACH(folder, what_does_not_hash_to_its_name_is_removed, damages)
     ck_assert(is_kept());
 }
 
+/* Storing fails, or what was stored is there; and a later one is not hindered. */
+TEST(folder, a_call_that_fails_loses_nothing_else)
+{
+    el_dictionary_entry_t entry = {.origin = ORIGIN, .path = "/d", .match = "/*",
+                                   .expires = now + 1000};
+    bool good, damaged;
+
+    ck_assert(el_folder_hash("a", 1, hash));
+    while (fail_next()) {
+        atomic_store(&folder.added, MOST); /* with a sweep */
+        each_file(0, remove_file);
+        good = el_folder_put(&folder, hash, "a", 1, &entry);
+        fail_at = 0;
+        ck_assert(good || has_failed);
+    }
+    put('a', 100);
+    while (fail_next()) {
+        good = is_there(hash, &damaged);
+        fail_at = 0;
+        ck_assert((good || has_failed) && !damaged && is_kept());
+    }
+    while (fail_next()) {
+        good = find(ORIGIN, "/a") == EL_DICTIONARY_USED;
+        ck_assert(ended(good));
+    }
+    while (fail_next()) {
+        ck_assert(ended(el_folder_may_write(&folder, getuid(), 0) || !has_failed));
+    }
+}
+
 static const int failures[] = {0, 1, 3};
 EACH(folder, what_cannot_be_read_stays, failures)
 {
@@ -292,6 +356,21 @@ TEST(folder, the_longest_unused_make_room)
     memcpy(hash, first, sizeof(hash));
     ck_assert(!is_found(ORIGIN));
     ck_assert_int_eq(count(), 4);
+}
+
+/* More than a sweep lists at first; two by two as old. */
+TEST(folder, of_many_the_oldest_go)
+{
+    char first[sizeof(name)];
+
+    for (int i = 0; i < 150; i++) {
+        put('a', 100 + (size_t)i);
+        memcpy(first, i == 0 ? name : first, sizeof(first));
+        grow_older(name, 100000 - 500 * (i / 2));
+    }
+    ck_assert(is_kept() && !exists(first));
+    /* A sweep is due after each eighth that was added. */
+    ck_assert_int_le(count() * 4096, MOST / 8 * 9);
 }
 
 #define ZEROS "00000000000000000000000000000000"

@@ -1,12 +1,27 @@
-#define _GNU_SOURCE /* for mkdtemp() and nftw() */
+#define _GNU_SOURCE /* for mkdtemp(), nftw() and CPU sets */
 
-#include "host/machine.h"
+/* /proc, control groups, TCP's numbers, files and their numbers, and the position file. */
+#include "elastic/entry.h"
+#include "failing.h"
 #include "suites.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static ssize_t written = -1; /* by a pwrite() that fails */
+
+#define sched_getaffinity(...) FAILS(-1, sched_getaffinity(__VA_ARGS__))
+#define fcntl(...) FAILS(-1, fcntl(__VA_ARGS__))
+#define fstat(...) FAILS(-1, fstat(__VA_ARGS__))
+#define ftruncate(...) FAILS(-1, ftruncate(__VA_ARGS__))
+#define pread(...) FAILS(-1, pread(__VA_ARGS__))
+#define pwrite(...) FAILS(written, pwrite(__VA_ARGS__))
+#define realpath(...) FAILS(NULL, realpath(__VA_ARGS__))
+#include "host/machine.c"
 
 #define SECOND UINT64_C(1000000)
 
@@ -101,7 +116,8 @@ static const struct {
       {"sys/fs/cgroup/pod/web/cpu.max", "max 100000\n"},
       {"sys/fs/cgroup/pod/web/cpu.stat", "usage_usec 8\n"},
       {"sys/fs/cgroup/pod/cpu.max", "20000 100000\n"},
-      {"sys/fs/cgroup/pod/cpu.stat", "usage_usec 2000000\n"}},
+      {"sys/fs/cgroup/pod/cpu.stat", "usage_usec 2000000\n"},
+      {"sys/fs/cgroup/cpu.max", "90000 100000\n"}},
      {"sys/fs/cgroup/pod/cpu.stat", "usage_usec 2030000\n"},
      "cgroup (v2, limit of 0.20 CPUs)", 0.3},
     {"version 1", "2:cpuacct:/pod/web\n1:cpu:/pod/web\n0::/\n", MOUNTS_V1,
@@ -190,6 +206,38 @@ TEST(machine, what_cannot_be_read_is_named)
     el_machine_open(&machine, root, "/does/not/exist", EL_LOAD_STAT, SECOND);
     ck_assert(!el_machine_read(&machine, SECOND, &one, &path));
     ck_assert_str_eq(path, "/does/not/exist");
+
+    join_group("0::/web\n", MOUNT_V2);
+    write_file(GROUP "cpu.max", "20000 100000\n");
+    write_file(GROUP "cpu.stat", "nonsense\n");
+    look(EL_LOAD_AUTO);
+    ck_assert(!reads(SECOND, &one) && errno == 0);
+    write_file(GROUP "cpu.stat", "");
+    ck_assert(!reads(SECOND, &one) && !one.has_usage);
+}
+
+/* Of a long root some paths fit, and others do not. */
+TEST(machine, a_path_too_long_is_none)
+{
+    for (size_t len = EL_CGROUP_PATH - 40; len < EL_CGROUP_PATH + 2; len++) {
+        el_machine_open(&machine, repeat("/x", len), NULL, EL_LOAD_AUTO, SECOND);
+        ck_assert(machine.facts.cgroups == 0 && !reads(SECOND, &one));
+    }
+}
+
+TEST(machine, a_call_that_fails_is_noticed)
+{
+    write_file("proc/stat", STAT);
+    join_group("0::/web\n", MOUNT_V2);
+    while (fail_next()) {
+        bool good;
+
+        look(EL_LOAD_AUTO);
+        ck_assert(machine.masked || (has_failed && machine.facts.cpus == 0));
+        good = reads(SECOND, &one);
+        fail_at = 0;
+        ck_assert(good || (has_failed && errno == EIO));
+    }
 }
 
 TEST(machine, kept_files_outlive_their_names)
@@ -199,6 +247,7 @@ TEST(machine, kept_files_outlive_their_names)
     el_machine_keep(&machine);
     tear_down();
     ck_assert(reads(SECOND, &one) && !el_machine_refresh(&machine, 100 * SECOND));
+    el_machine_close(&machine);
     el_machine_close(&machine);
     ck_assert(!reads(SECOND, &one));
 }
@@ -223,4 +272,315 @@ TEST(machine, only_files_of_the_kernel_keep_the_clocks_time)
     el_machine_open(&machine, root, "/proc/stat", EL_LOAD_STAT, SECOND);
     ck_assert_double_gt(machine.signals.tick_usec, 0);
     ck_assert(reads(SECOND, &one) && one.at_usec > SECOND);
+}
+
+static const struct {
+    const char *path, *folder; /* below the fixture's root, unless they begin with a slash */
+    bool within;
+} paths[] = {
+    {"web/a/file", "web", true}, {"web/a/file", "web/a", true}, {"web/a/file", "/", true},
+    {"link", "web", true}, {"web/a/file", "link", false}, {"web/a/file", "we", false},
+    {"web", "web", false}, {"web/a/../../other", "web", false}, {"web/none", "web", false},
+    {"web/a/file", "none", false},
+};
+EACH(machine, a_path_is_within_a_folder, paths)
+{
+    char path[512], folder[512], link[128];
+
+    write_file("web/a/file", "");
+    write_file("we/x", "");
+    write_file("other", "");
+    snprintf(link, sizeof(link), "%s/link", root);
+    ck_assert_int_eq(symlink("web/a/file", link), 0);
+    snprintf(path, sizeof(path), "%s/%s", root, row->path);
+    snprintf(folder, sizeof(folder), "%s/%s", row->folder[0] == '/' ? "" : root,
+             row->folder[0] == '/' ? "" : row->folder);
+    named_eq(row->path, el_path_within(path, folder), row->within);
+    while (row->within && fail_next()) {
+        ck_assert(ended(el_path_within(path, folder)));
+    }
+}
+
+/* The position file. */
+
+static char position_path[128];
+static el_position_file_t writer, rival;
+static const el_position_t position = {.control = {3, 8, false, 0}, .updated_usec = SECOND,
+                                       .interval_msec = 500};
+
+static void set_up_position(void)
+{
+    set_up();
+    snprintf(position_path, sizeof(position_path), "%s/position", root);
+    writer.fd = rival.fd = -1;
+}
+
+static void tear_down_position(void)
+{
+    el_position_file_close(&writer);
+    el_position_file_close(&rival);
+    tear_down();
+}
+
+CASE(position_file, .set_up = set_up_position, .tear_down = tear_down_position);
+
+static void begin(void)
+{
+    ck_assert_int_eq(el_position_file_open(&writer, position_path), EL_POSITION_FILE_OPEN);
+    ck_assert(el_position_file_write(&writer, &position));
+}
+
+static el_position_verdict_t verdict(int kept)
+{
+    el_position_t got;
+
+    errno = -1;
+    return el_position_file_read(position_path, kept, SECOND, &got);
+}
+
+TEST(position_file, its_writer_is_the_only_one_while_it_lives)
+{
+    int kept;
+
+    begin();
+    ck_assert_int_eq(el_position_file_open(&rival, position_path), EL_POSITION_FILE_TAKEN);
+    kept = open(position_path, O_RDONLY);
+    ck_assert(verdict(-1) == EL_POSITION_GOOD && verdict(kept) == EL_POSITION_GOOD);
+    el_position_file_close(&writer);
+    ck_assert(verdict(-1) == EL_POSITION_STOPPED && verdict(kept) == EL_POSITION_STOPPED);
+    close(kept);
+}
+
+/* What is made at the path after the writer has begun, and errno where it writes again. */
+static const struct {
+    const char *label, *text; /* NULL: a folder */
+    bool taken;               /* by another writer */
+    int error;
+} replaced[] = {
+    {"nothing", "", false, 0},
+    {"another position", "0123", false, 0},
+    {"that of another writer", "", true, EBUSY},
+    {"a longer file", MOUNTS_V1, false, EEXIST},
+    {"a folder", NULL, false, EISDIR},
+};
+EACH(position_file, one_that_was_replaced_is_opened_again, replaced)
+{
+    begin();
+    unlink(position_path);
+    if (row->taken) {
+        ck_assert_int_eq(el_position_file_open(&rival, position_path), EL_POSITION_FILE_OPEN);
+    } else if (!row->text) {
+        ck_assert_int_eq(mkdir(position_path, 0700), 0);
+    } else if (row->text[0] != '\0') {
+        write_file("position", row->text);
+    }
+    for (int again = 0; again < 2; again++) {
+        row_eq(el_position_file_write(&writer, &position), row->error == 0);
+        row_assert(row->error == 0 ? verdict(-1) == EL_POSITION_GOOD : errno == row->error);
+    }
+}
+
+/* Contents of a file that is no position; NULL: none, "/": a folder. */
+static const struct {
+    const char *label, *text;
+    el_position_verdict_t verdict;
+    int error; /* of reading */
+    el_position_file_result_t opened;
+} no_positions[] = {
+    {"none", NULL, EL_POSITION_SHORT, ENOENT, EL_POSITION_FILE_OPEN},
+    {"an empty file", "", EL_POSITION_SHORT, 0, EL_POSITION_FILE_OPEN},
+    {"a folder", "/", EL_POSITION_FOREIGN, 0, EL_POSITION_FILE_ERROR},
+    {"a text", MOUNTS_V1, EL_POSITION_FOREIGN, 0, EL_POSITION_FILE_REFUSED},
+};
+EACH(position_file, another_file_is_left_alone, no_positions)
+{
+    if (row->text && row->text[0] == '/') {
+        mkdir(position_path, 0700);
+    } else if (row->text) {
+        write_file("position", row->text);
+    }
+    row_eq(verdict(-1), row->verdict);
+    row_eq(errno, row->error);
+    row_eq(el_position_file_open(&writer, position_path), row->opened);
+}
+
+TEST(position_file, a_damaged_one_is_read_twice)
+{
+    int fd;
+
+    begin();
+    fd = open(position_path, O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, "x", 1, 20), 1);
+    ck_assert_int_eq(verdict(-1), EL_POSITION_DAMAGED);
+    close(fd);
+}
+
+TEST(position_file, no_call_that_fails_is_overlooked)
+{
+    while (fail_next()) {
+        ck_assert(ended(el_position_file_open(&writer, position_path) == EL_POSITION_FILE_OPEN));
+        el_position_file_close(&writer);
+    }
+    for (written = -1; written < 2; written += 2) {
+        begin();
+        while (fail_next()) {
+            bool good = el_position_file_write(&writer, &position);
+
+            fail_at = 0;
+            /* fstat() may fail: the file is opened again. */
+            ck_assert(good || (has_failed && (errno == EIO || (written > 0 && errno == ENOSPC))));
+        }
+        el_position_file_close(&writer);
+    }
+    begin();
+    while (fail_next()) {
+        el_position_verdict_t found = verdict(-1);
+
+        fail_at = 0;
+        /* If the lock cannot be tested, the age counts. */
+        ck_assert(found == EL_POSITION_GOOD || (found == EL_POSITION_SHORT && has_failed));
+    }
+}
+
+/* The numbers of a file, and when they are certain to change. */
+
+#define NOW_SEC 1000000
+#define NOW_USEC (NOW_SEC * INT64_C(1000000))
+
+static const struct {
+    const char *label;
+    int64_t modified_sec, modified_nsec, changed_sec, changed_nsec;
+    bool settled;
+} times[] = {
+    {"just 40 seconds ago", NOW_SEC - 41, 999999999, NOW_SEC - 41, 999999999, true},
+    {"changed a moment later", NOW_SEC - 41, 1, NOW_SEC - 40, 1000, false},
+    {"modified a moment later", NOW_SEC - 40, 1000, NOW_SEC - 41, 1, false},
+    {"modified at a whole second", NOW_SEC - 1000, 0, NOW_SEC - 900, 7, true},
+    {"changed at a whole second", NOW_SEC - 1000, 5, NOW_SEC - 900, 0, false},
+    {"modified in the future", NOW_SEC + 1000, 5, NOW_SEC - 900, 7, false},
+    {"modified at no time", INT64_MAX, 5, NOW_SEC - 900, 7, false},
+    {"changed before 1970", NOW_SEC - 1000, 5, -5, 7, false},
+};
+
+CASE(files);
+
+EACH(files, a_change_will_show_where_the_last_one_is_some_time_ago, times)
+{
+    el_file_id_t id = {.modified_sec = row->modified_sec, .changed_sec = row->changed_sec,
+                       .modified_nsec = (uint32_t)row->modified_nsec,
+                       .changed_nsec = (uint32_t)row->changed_nsec};
+
+    row_eq(el_file_id_settled(&id, NOW_USEC), row->settled);
+}
+
+/* Creates a file without a name. */
+static int open_file(const char *content)
+{
+    char path[] = "/tmp/elastic-file-id-XXXXXX";
+    int fd = mkstemp(path);
+
+    ck_assert_int_eq(write(fd, content, strlen(content)), (int)strlen(content));
+    unlink(path);
+    return fd;
+}
+
+/* Files of the same size and modification time differ, and `touch -d` cannot hide a change. */
+TEST(files, the_numbers_of_files_are_their_own)
+{
+    static const struct timespec times_of_both[] = {{1000, 5}, {1000, 5}};
+    el_file_id_t mine, other, later;
+    int file = open_file("abc"), second = open_file("abd");
+
+    futimens(file, times_of_both);
+    futimens(second, times_of_both);
+    ck_assert(el_file_stat(file, &mine) && el_file_stat(second, &other));
+    ck_assert(mine.size == 3 && mine.modified_sec == 1000 && mine.modified_nsec == 5);
+    ck_assert(mine.device == other.device && mine.inode != other.inode);
+    ck_assert(mine.changed_sec > 1000 && mine.changed_nsec != 5);
+    ck_assert(el_file_stat(file, &later));
+    ck_assert_mem_eq(&mine, &later, sizeof(mine));
+    /* Repeat until the file system's clock has ticked. */
+    do {
+        ck_assert_int_eq(pwrite(file, "x", 1, 0), 1);
+        futimens(file, times_of_both);
+        ck_assert(el_file_stat(file, &later));
+    } while (later.changed_sec == mine.changed_sec && later.changed_nsec == mine.changed_nsec);
+    ck_assert(later.size == mine.size && later.modified_sec == mine.modified_sec);
+    close(file);
+    close(second);
+}
+
+TEST(files, one_that_lies_in_memory_only_is_known)
+{
+    int memory = memfd_create("file", 0), other = open("/proc/self/stat", O_RDONLY);
+
+    ck_assert(memory >= 0 && el_file_is_in_memory(memory));
+    ck_assert(other >= 0 && !el_file_is_in_memory(other));
+    close(other);
+    close(memory);
+    ck_assert(el_file_is_in_memory(memory)); /* closed: unknown */
+}
+
+TEST(files, what_is_no_regular_file_has_no_numbers)
+{
+    el_file_id_t id;
+    int ends[2], folder = open("/", O_RDONLY);
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert(!el_file_stat(ends[0], &id) && !el_file_stat(folder, &id) && !el_file_stat(-1, &id));
+    close(ends[0]);
+    close(ends[1]);
+    close(folder);
+}
+
+/* The kernel's TCP numbers, in structures of any length. */
+
+CASE(tcp_info);
+
+#ifdef ELASTIC_WITH_TCP_RATE
+
+#define RATE_AT offsetof(struct tcp_info, tcpi_delivery_rate)
+#define WHOLE sizeof(struct tcp_info)
+
+static const struct {
+    const char *label;
+    size_t len;
+    uint64_t bytes; /* a second */
+    bool limited, good;
+} answers[] = {
+    {"all of it", WHOLE, 125000, false, true},
+    {"limited by the application", WHOLE, 125000, true, true},
+    {"no longer than the rate", RATE_AT + 8, 125000, false, true},
+    {"ends within the rate", RATE_AT + 7, 125000, false, false},
+    {"nothing", 0, 125000, false, false},
+    {"nothing was sent yet", WHOLE, 0, false, false},
+    {"more than a double holds exactly", WHOLE, UINT64_MAX, false, true},
+};
+EACH(tcp_info, an_answer_is_read_as_far_as_it_goes, answers)
+{
+    struct tcp_info info = {.tcpi_delivery_rate = row->bytes,
+                            .tcpi_delivery_rate_app_limited = row->limited};
+    el_tcp_rate_t rate = {-1, false};
+
+    row_eq(el_tcp_rate_of(&info, row->len, &rate), row->good);
+    row_assert(rate.rate == (row->good ? 8. * (double)row->bytes : -1));
+    row_eq(rate.limited, (row->good && row->limited));
+}
+#endif
+
+/* Sockets without TCP or without a peer. */
+TEST(tcp_info, what_is_no_connection_has_no_rate)
+{
+    int ends[2], others[] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_DGRAM, 0), -1};
+    el_tcp_rate_t rate;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ck_assert_int_eq(write(ends[0], "a", 1), 1);
+    ck_assert(!el_tcp_rate(ends[0], &rate));
+    for (int i = 0; i < ROWS(others); i++) {
+        ck_assert(!el_tcp_rate(others[i], &rate));
+        close(others[i]);
+    }
+    close(ends[0]);
+    close(ends[1]);
 }

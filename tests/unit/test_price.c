@@ -55,6 +55,7 @@ static const struct {
     const char *text;
     double worth;
 } worths[] = {
+    {"cpu", 0},
     {"time", 1600},
     {"time 20Mbit/s", 400},
     {"time auto 1Mbit/s 2Mbit/s", 4000},

@@ -1,14 +1,29 @@
 #define _GNU_SOURCE
-#include "host/process.h"
+#include "failing.h"
 #include "suites.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* errno's numbers are results of the functions of threads. */
+#define pthread_attr_init(...) FAILS(ENOMEM, pthread_attr_init(__VA_ARGS__))
+#define pthread_create(...) FAILS(EAGAIN, pthread_create(__VA_ARGS__))
+#define pthread_mutexattr_init(...) FAILS(ENOMEM, pthread_mutexattr_init(__VA_ARGS__))
+#define pthread_mutexattr_setpshared(...) FAILS(EINVAL, pthread_mutexattr_setpshared(__VA_ARGS__))
+#define pthread_mutexattr_setrobust(...) FAILS(EINVAL, pthread_mutexattr_setrobust(__VA_ARGS__))
+#define pthread_mutex_init(...) FAILS(EAGAIN, pthread_mutex_init(__VA_ARGS__))
+#define pthread_getcpuclockid(...) FAILS(ENOENT, pthread_getcpuclockid(__VA_ARGS__))
+#define sched_setscheduler(...) FAILS(-1, sched_setscheduler(__VA_ARGS__))
+#define dladdr(...) FAILS(0, dladdr(__VA_ARGS__))
+#define dlopen(...) FAILS(NULL, dlopen(__VA_ARGS__))
+#include "host/process.c"
 
 /* µs; longer than anything here takes. */
 #define LONG 60000000
@@ -96,6 +111,49 @@ TEST(locks_threads, one_thread_at_a_time_has_it)
     ck_assert_int_eq(counted, 4 * 5000);
 }
 
+TEST(locks, a_system_without_them_is_noticed)
+{
+    while (fail_next()) {
+        el_lock_t other;
+
+        ck_assert(ended(el_lock_init(&other)));
+    }
+}
+
+CASE(processes);
+
+TEST(processes, clocks_go_on)
+{
+    uint64_t usec = el_clock_usec();
+    uint32_t seconds = el_clock_sec();
+
+    ck_assert(seconds >= usec / 1000000 && seconds <= el_clock_usec() / 1000000);
+}
+
+TEST(processes, one_that_is_gone_is_known)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        _exit(0);
+    }
+    ck_assert(el_process_is_alive((uint32_t)child) && el_process_is_alive((uint32_t)getpid()));
+    ck_assert(waitpid(child, NULL, 0) == child);
+    ck_assert(!el_process_is_alive((uint32_t)child));
+    /* Another user's: kill() is not permitted, unless this is root. */
+    ck_assert(el_process_is_alive(1));
+}
+
+TEST(processes, code_is_kept_where_the_loader_knows_it)
+{
+    char of_no_object;
+
+    ck_assert(!el_code_keep(&of_no_object));
+    while (fail_next()) {
+        ck_assert(ended(el_code_keep(stdout)));
+    }
+}
+
 /* The idle thread. */
 
 /* CPU time of a run in ns. */
@@ -134,6 +192,20 @@ static void wake(int calls)
         }
     }
     ck_assert_int_eq(times, before + calls);
+}
+
+/* Each thread ends before the next one begins, which ThreadSanitizer cannot see. */
+TEST(processes, an_idle_thread_that_cannot_be_had_is_told)
+{
+    while (fail_next()) {
+        ck_assert(ended(el_idle_thread_start(note)));
+        idle.run = NULL;
+        idle.started = false;
+        el_idle_thread_wake();
+        while (syscall(SYS_tgkill, getpid(), idle.tid, 0) == 0) {
+            sched_yield();
+        }
+    }
 }
 
 CASE(idling, .threads = true);

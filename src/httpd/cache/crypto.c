@@ -1,4 +1,6 @@
+#ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE /* explicit_bzero() */
+#endif
 
 #include "httpd/cache/tools.h"
 
