@@ -128,6 +128,10 @@ el_python "import venv, ensurepip"              | python3-venv    | python3
 command -v gpgv                                 | gpgv            | gnupg2
 TABLE
         ;;
+    mechanical) cat <<'TABLE'
+el_python "import clang.cindex"                 | python3-clang   | python3-clang
+TABLE
+        ;;
     container) cat <<'TABLE'
 command -v podman                               | podman          |
 el_sbin runc                                    | runc            |
