@@ -167,6 +167,18 @@ def test_htaccess_enables(httpd):
         assert server.reason(answer) == (None if coding else "off")
 
 
+@pytest.mark.parametrize("section,line,coding", [
+    ("%s", "Elastic On", None), ("%s", '<If "true">\nElastic On\n</If>', "gzip"),
+    ('<If "true">\n%s\n</If>', '<If "true">\nElastic On\n</If>', None)],
+    ids=["Location", "If in .htaccess", "If in Location"])
+def test_what_holds_against_htaccess(httpd, section, line, coding):
+    """As hosting.md says."""
+    server = httpd("<Directory {docs}>\nAllowOverride FileInfo\n</Directory>\n"
+                   f"<Location />\n{section % 'Elastic Off'}\n</Location>\n", files=FILES)
+    server.write(".htaccess", line + "\n")
+    assert server.get("/plain.txt", ae="gzip").coding == coding
+
+
 def test_htaccess_needs_fileinfo(overridden):
     overridden.write("other/.htaccess", "Elastic On\n")
     overridden.expect_log("not allowed here")
