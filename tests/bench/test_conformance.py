@@ -6,7 +6,6 @@ import importlib
 import sys
 import threading
 
-import pytest
 
 from benchkit import corpus, run, tools
 

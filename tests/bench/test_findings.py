@@ -122,11 +122,11 @@ def measured(ours, rounds=12, noise=0.03, drift=0.0, seed=1):
     """Rows of three legs: of 1 KB, where identity is most of the cost, and of 64 KB."""
     source = random.Random(seed)
     rows, pace = [], 1.0
-    for number in range(rounds):
+    for turn in range(rounds):
         for size, base, compression in ((1, 34, 50), (64, 40, 1700)):
             for leg, cost in (("identity", 0), ("peer", compression), ("ours", ours * compression)):
                 pace = min(2, max(1, pace * math.exp(source.gauss(0, drift))))
-                rows.append({"round": number, "size": size, "leg": leg, overhead.FIGURE:
+                rows.append({"round": turn, "size": size, "leg": leg, overhead.FIGURE:
                              (base + cost) * pace * math.exp(source.gauss(0, noise))})
     return overhead.steady(rows, KEYS)
 
