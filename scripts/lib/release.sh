@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Packs and signs with equal bytes each time, those of SOURCE_DATE_EPOCH. Sourced by bash scripts.
 
 # el_pack DIR TARBALL [tar option...]: the same bytes for the same files.
@@ -22,7 +23,7 @@ el_podman() {
 el_key_open() {
     if [ -f "$1" ]; then
         export GNUPGHOME=$2/gnupg
-        mkdir -p -m 700 "$GNUPGHOME"
+        mkdir -m 700 "$GNUPGHOME"
         gpg --batch --quiet --import "$1"
         set -- ""
     fi
@@ -39,7 +40,8 @@ el_key_close() {
 # el_sign ARGUMENT...: gpg with the key, at the time SOURCE_DATE_EPOCH, or when the key was made if
 # that was later: a signature has a time, too.
 el_sign() {
-    local made=$(gpg --batch --with-colons --list-secret-keys "$el_key" |
+    local made
+    made=$(gpg --batch --with-colons --list-secret-keys "$el_key" |
         awk -F: '$1 == "sec" { print $6; exit }')
     gpg --batch --yes --faked-system-time \
         "$((SOURCE_DATE_EPOCH > made ? SOURCE_DATE_EPOCH : made))!" --local-user "$el_key" "$@"
