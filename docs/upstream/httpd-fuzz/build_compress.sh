@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # For the end of projects/apache-httpd/build.sh, in httpd's built tree: the filters of mod_deflate
 # and mod_brotli. The Dockerfile also needs the packages zlib1g-dev and libbrotli-dev.
 # The variables with a default name another APR or PCRE where httpd was built with one.
@@ -26,11 +27,11 @@ done
 rm -rf compress_seeds
 mkdir -p compress_seeds/in compress_seeds/out
 for lines in 1 100 5000; do
-    for how in '\177\177' '\177\177\177' '\177\177\177\177\177' '\000\000\000\000'; do
-        { seq "$lines" | gzip -n && printf "$how"; } >"compress_seeds/in/$lines-${#how}"
+    for how in '\0177\0177' '\0177\0177\0177' '\0177\0177\0177\0177\0177' '\0000\0000\0000\0000'; do
+        { seq "$lines" | gzip -n && printf %b "$how"; } >"compress_seeds/in/$lines-${#how}"
     done
-    for how in '\377\210\001' '\377\210\377\210\001' '\001\200\001\210\001'; do
-        { seq "$lines" | gzip -n && printf "$how"; } >"compress_seeds/out/$lines-${#how}"
+    for how in '\0377\0210\0001' '\0377\0210\0377\0210\0001' '\0001\0200\0001\0210\0001'; do
+        { seq "$lines" | gzip -n && printf %b "$how"; } >"compress_seeds/out/$lines-${#how}"
     done
 done
 (cd compress_seeds/in && python3 -m zipfile -c "$OUT/fuzz_deflate_in_seed_corpus.zip" ./*)
