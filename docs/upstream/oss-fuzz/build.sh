@@ -45,9 +45,12 @@ objcopy -W el_clock_nsec -W el_clock_usec -W el_clock_sec -W el_clock_cpu_nsec \
     "$work/host/process.o"
 {
     echo '#include <stdlib.h>'
-    comm -23 <(nm -u "$work"/httpd/*/*.o "$work"/server/*.o | awk '$2 ~ /^ap_/ { print $2 }' | sort -u) \
-        <(nm --defined-only "$work"/httpd/*/*.o "$work"/server/*.o | awk 'NF == 3 { print $3 }' |
-            sort -u) | sed 's/.*/void &(void);\nvoid &(void) { abort(); }/'
+    comm -23 \
+        <(nm -u "$work"/httpd/*/*.o "$work"/server/*.o |
+            awk '$2 ~ /^ap_/ { print $2 }' | sort -u) \
+        <(nm --defined-only "$work"/httpd/*/*.o "$work"/server/*.o |
+            awk 'NF == 3 { print $3 }' | sort -u) |
+        sed 's/.*/void &(void);\nvoid &(void) { abort(); }/'
 } >"$work/missing.c"
 compile server "$work/missing.c"
 
@@ -64,7 +67,8 @@ for source in ${TARGETS-tests/fuzz/fuzz_*.c}; do
     ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} $LIB_FUZZING_ENGINE "${objects[@]}" "${libraries[@]}" \
         -lcrypto -Wl,-Bdynamic -lm -ldl -lpthread -o "$OUT/$name"
     if [ -d "tests/fuzz/corpus/${name#fuzz_}" ]; then
-        (cd "tests/fuzz/corpus/${name#fuzz_}" && python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" ./*)
+        (cd "tests/fuzz/corpus/${name#fuzz_}" &&
+            python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" ./*)
     fi
 done
 rm -rf "$work"

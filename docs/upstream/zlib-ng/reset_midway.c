@@ -40,7 +40,8 @@ int main(void)
         in.next_in = packed, in.avail_in = (unsigned)out.total_out;
         in.next_out = back, in.avail_out = sizeof(back);
         rv = rv == Z_STREAM_END ? Z(inflate)(&in, Z_FINISH) : rv;
-        if (rv != Z_STREAM_END || in.total_out != sizeof(text) || memcmp(back, text, sizeof(text))) {
+        if (rv != Z_STREAM_END || in.total_out != sizeof(text)
+            || memcmp(back, text, sizeof(text))) {
             printf("level %d: damaged (%d, %s)\n", level, rv, in.msg ? in.msg : "no message");
             bad = 1;
         }
