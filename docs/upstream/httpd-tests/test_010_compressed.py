@@ -22,7 +22,15 @@ class TestCompressed:
             fd.write(self.BODY)
         # An age makes the ETag a strong one.
         os.utime(os.path.join(docs, "compressed.txt"), (1000000000, 1000000000))
+        brotli = ""
+        if env.has_shared_module("brotli"):
+            brotli = f"""
+            <IfModule !brotli_module>
+                LoadModule brotli_module "{env.libexec_dir}/mod_brotli.so"
+            </IfModule>
+            """
         conf = HttpdConf(env, extras={
+            'base': brotli,
             f"test1.{env.http_tld}": """
             <Location "/set/">
                 SetOutputFilter DEFLATE
@@ -141,3 +149,21 @@ class TestCompressed:
         assert response["status"] == 206
         assert self.coding(response) is None
         assert response["body"].decode() == self.BODY[10:20]
+
+    # mod_brotli does the same with its own suffix.
+    @pytest.mark.parametrize("options", [[], ["-I"]])
+    def test_filters_010_12_brotli(self, env, options):
+        if not env.has_shared_module("brotli"):
+            pytest.skip("mod_brotli is not there")
+        kept = self.ask(env, coding="br")
+        assert kept["status"] == 200
+        assert self.coding(kept) == "br"
+        response = self.ask(env, coding="br", options=options,
+                            If_None_Match=f'"x", W/{kept["header"]["etag"]}')
+        assert response["status"] == 304
+        assert response["header"]["etag"] == kept["header"]["etag"]
+        assert "accept-encoding" in response["header"].get("vary", "").lower()
+        assert self.coding(response) is None
+        response = self.ask(env, coding="gzip", If_None_Match=kept["header"]["etag"])
+        assert response["status"] == 200
+        assert self.coding(response) == "gzip"
