@@ -2,33 +2,35 @@
 docs/results/regret.md."""
 
 import json
+import math
 import re
 
 from benchkit import legs, plot, regret
 from benchkit.legs import DEFAULT, DEFAULT_GZIP, IDENTITY
 
 # Rows of README's table of regret, and its wires; docs/results/regret.md has all.
-SHOWN = (DEFAULT, "zstd 1", "zstd 4", "gzip 1", "mod_deflate 1", "mod_deflate 6", "mod_brotli 5",
+SHOWN = (DEFAULT, "zstd 1", "gzip 1", "mod_deflate 1", "mod_deflate 6", "mod_brotli 5",
          "nginx 1", IDENTITY)
 NEAR = (5, 20)
 
 MARK, END = "<!-- {}: scripts/bench readme -->\n", "<!-- end of {} -->\n"
 
-# (README's name for it, the key of the CPU finding in peers; the key for bytes adds -bytes)
-PEERS = (("gzip 6 to mod_deflate 6", "gzip-6"), ("gzip 1 to mod_deflate 1", "gzip-1"),
-         ("br 5 to mod_brotli 5", "br-5"),
-         ("gzip 6 to nginx, gzip 6", "nginx-6"), ("gzip 1 to nginx, gzip 1", "nginx-1"))
-
+# (README's name for it, the leg and the peer of peers)
+PEERS = (("gzip 6 to mod_deflate 6", "elastic gzip 6", "mod_deflate 6"),
+         ("gzip 1 to mod_deflate 1", "elastic gzip 1", "mod_deflate 1"),
+         ("br 5 to mod_brotli 5", "elastic br 5", "mod_brotli 5"),
+         ("gzip 6 to nginx, gzip 6", "elastic gzip 6", "nginx gzip 6"),
+         ("gzip 1 to nginx, gzip 1", "elastic gzip 1", "nginx gzip 1"))
+SIZES = (4, 16, 120, 300)  # KB; one of 1 KB is sent as it is
 
 
 def figures(experiments):
     """{a part of README: its text}, from a report's experiments; regret only if it was measured."""
     peers, load = experiments["peers"], experiments["load"]
     made = {"figures": (
-        "CPU time of compression, and bytes, beside the stock modules and nginx at the same\n"
-        "level; geometric means over pages of 1 to 300 KB, in parentheses intervals of 95 %\n"
-        "(`scripts/bench peers`):\n\n"
-        + regret.markdown(["", "CPU", "bytes"], peers_rows(peers))
+        "CPU time of compression beside the stock modules and nginx at the same level, by the\n"
+        "page's size, and the bytes of all sizes (medians; `scripts/bench peers`):\n\n"
+        + regret.markdown(["", *(f"{size} KB" for size in SIZES), "bytes"], peers_rows(peers))
         + f"\n\nMeasured on {peers['machine'].partition(', Linux')[0]};\n"
         "[docs/results/results.html](docs/results/results.html) has the whole run.\n")}
     rows = regret.rows_of(load)
@@ -43,13 +45,16 @@ def figures(experiments):
     return made
 
 
-def found(experiment, key):
-    return next(one for one in experiment["findings"] if one["key"] == key)
-
-
 def peers_rows(peers):
-    return [[name, found(peers, key)["here"], found(peers, f"{key}-bytes")["here"]]
-            for name, key in PEERS]
+    by = {(row["server"], row["kb"]): row for row in rows_of(peers["tables"]["peers-sizes"])}
+
+    def ratio(leg, peer, column, size):
+        return by[leg, size][column] / by[peer, size][column]
+
+    return [[name, *(regret.two(ratio(leg, peer, "compression_usec", size)) for size in SIZES),
+             regret.two(math.prod(ratio(leg, peer, "bytes", size) for size in SIZES)
+                        ** (1 / len(SIZES)))]
+            for name, leg, peer in PEERS]
 
 
 def called(leg):
