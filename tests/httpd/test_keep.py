@@ -112,6 +112,20 @@ def test_visitors_share_with_nobody(server, place, who):
     assert all(kept(server, place + path, body, headers=headers) for headers in who)
 
 
+def test_hosts_of_one_name_at_two_addresses_share_with_nobody(httpd):
+    there = "127.0.0.2"
+    server = httpd(KEEP + PINNED + f"Listen {there}:{{port}}\n" + "".join(
+        f"<VirtualHost {address}:{{port}}>\nServerName one\n</VirtualHost>\n"
+        for address in ("127.0.0.1", there)), modules=SHMCB)
+    path, body = page(server)
+    twice(server, path)
+    for stored in (False, False, True):
+        with server.connect(host=there) as connection:
+            answer = connection.request(path, ae="gzip")
+        check.encoded(answer, "gzip", body)
+        assert is_kept(server, answer) == stored
+
+
 @pytest.mark.parametrize("one,other", [
     ({"Host": "c"}, {"Host": "d"}),
     ({"Host": "early", "Cookie": "one"}, {"Host": "early", "Cookie": "two"})])
