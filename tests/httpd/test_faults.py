@@ -1,9 +1,13 @@
 """If an encoder, memory or a file fails, the response is correct or visibly broken."""
 
+import gzip
+
 import pytest
 
-from kit import CGID_RELOADED, aborts, bodies, check, decode, env, faults
+from kit import (CGID_RELOADED, aborts, bodies, check, decode, dictionary, env, faults, inflate, keep,
+                 precompressed)
 from kit.client import Incomplete
+from kit.server import StartFailed
 
 TEXT = bodies.text(40000)
 LARGE = bodies.text(20 << 20)
@@ -207,6 +211,128 @@ def test_buckets_without_memory(failing, path):
             assert failed
         assert at < 200
     assert at > 1 and answer.coding == "gzip"
+
+
+# --- the system, APR and libcrypto
+
+CALLED = f"""
+{dictionary.STORE}{keep.PINNED}ElasticLevel zstd 3
+<Location /kept>
+ElasticCache On
+</Location>
+<Location /precompressed>
+ElasticPrecompressed On
+</Location>
+<Location /copied>
+SetOutputFilter copies
+ElasticPrecompressed On
+</Location>
+ExtFilterDefine copies mode=output cmd="/bin/cat" PreservesContentLength
+<Location /made>
+ElasticDictionary match="/*"
+{dictionary.WEEK}
+</Location>
+<Location /read>
+ElasticInflate On
+</Location>
+"""
+
+
+def _is_right(answer, body, coding):
+    """False for an error that shows, as where the page's file cannot be read."""
+    if answer.status == 200:
+        check.whole(answer, coding, body)
+    else:
+        assert answer.status == 500 and answer.coding is None, answer
+    return answer.status == 200
+
+
+def _ask_new(server, turn, place, coding, **encoders):
+    """A page that is new to the module, three times."""
+    name, body = f"{place}/{turn}.html", precompressed.BODY + b"%d" % turn
+    server.write(name, body, precompressed.OLD)
+    for extension, encode in encoders.items():
+        server.write(f"{name}.{extension}", encode(body), precompressed.OLD)
+    return all([_is_right(server.get("/" + name, ae=coding), body, coding) for _ in range(3)])
+
+
+def _ask_with_a_dictionary(server, turn):
+    """Another page, which has just been stored."""
+    made, body = _ask_new(server, turn, "made", "gzip"), precompressed.BODY + b"%d" % turn
+    answer = dictionary.ask(server, "/page.html", dictionary=body)
+    if answer.coding != "dcz":
+        return _is_right(answer, dictionary.PAGE, "gzip") and made and turn > 0
+    assert dictionary.decoded(answer, body, server.root) == dictionary.PAGE
+    return made
+
+
+def _send(server, turn):
+    """More than is held in memory. Without its file it is sent on in chunks."""
+    answer = inflate.post(server, "/read/echo.cgi", inflate.encode(LARGE[:300000], "gzip"))
+    if answer.status == 200:
+        inflate.is_body(inflate.read(answer), LARGE[:300000])
+    else:
+        assert answer.status in (400, 413, 503), answer
+    return answer.status == 200
+
+
+# {name: (what to ask, the least number of calls, the most that end in an error: one reads the page's
+# file for each request)}
+CALLS = {
+    "precompressed": (lambda *at: _ask_new(*at, "precompressed", "gzip", gz=gzip.compress), 20, 2),
+    "copied": (lambda *at: _ask_new(*at, "copied", "gzip", gz=gzip.compress), 20, 2),
+    "kept": (lambda *at: _ask_new(*at, "kept", "gzip"), 20, 3),
+    "dictionary": (_ask_with_a_dictionary, 20, 4), "request": (_send, 5, 2)}
+
+
+@pytest.mark.unsanitized
+@pytest.mark.parametrize("ask,least,most", CALLS.values(), ids=CALLS)
+def test_each_call_of_the_system_fails_in_turn(httpd, tmp_path, ask, least, most):
+    """The client gets the right body all the same, and so does the next one."""
+    memory = faults.Memory(tmp_path)
+    server = dictionary.start(
+        httpd, "Elastic On\n" + CALLED, modules=[*keep.SHMCB, "ext_filter"],
+        cgi={"read/echo.cgi": inflate.ECHO}, allow_log=[r"elastic:", CGID_RELOADED],
+        wrapper=faults.wrapper(faults.library(tmp_path, "system")),
+        **aborts.ONE_CHILD | {"environ": {"FAULT_MEMORY": str(memory.path)}})
+    server.folder("kept", "precompressed", "copied", "made", "read")
+    failed, at, wrong = True, 0, 0
+    while failed:
+        at += 1
+        memory.fail(at)
+        wrong += not ask(server, at)
+        failed = memory.failures() > 0
+        memory.fail(0)
+        assert at < 200
+    assert at > least and wrong <= most
+    assert ask(server, 0)
+
+
+@pytest.mark.unsanitized
+def test_each_call_of_the_system_fails_in_turn_while_httpd_starts(httpd, tmp_path):
+    """httpd starts, with less; or says why it does not."""
+    memory = faults.Memory(tmp_path)
+    body = dictionary.PAGE
+    server = httpd("Elastic On\nElasticCache On\n" + dictionary.STORE, modules=keep.SHMCB,
+                   allow_log=[r"elastic:"], files={"page.html": body}, start=False,
+                   wrapper=faults.wrapper(faults.library(tmp_path, "system")),
+                   environ={"FAULT_MEMORY": str(memory.path)})
+    dictionary.make_store(server)
+    failed, at = True, 0
+    while failed:
+        at += 1
+        memory.fail(at)
+        try:
+            server.start()
+            _is_right(server.get("/page.html", ae="gzip"), body, "gzip")
+        except StartFailed as error:
+            assert "elastic:" in str(error), (at, error)
+        failed = memory.failures() > 0
+        memory.fail(0)
+        if server.is_running():
+            server.stop()
+        assert at < 60
+    assert at > 3
 
 
 # --- files

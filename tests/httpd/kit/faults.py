@@ -19,6 +19,7 @@ _HEADERS = """
         #include <stdlib.h>
         #include <string.h>
         #include <sys/mman.h>
+        #include <sys/stat.h>
         #include <sys/syscall.h>
         #include <sys/time.h>
         #include <time.h>
@@ -97,6 +98,15 @@ def _slow(function):
                 ;
             return result;""")
 
+
+# Whether the module makes a call.
+_OURS = """
+        static int is_ours(void *caller) {
+            Dl_info info;
+            return dladdr(caller, &info) && info.dli_fname
+                   && strstr(info.dli_fname, "/mod_elastic.so") != 0;
+        }
+"""
 
 # The folder made by Folder; opened as root, because other users may not reach it.
 _FOLDER = """
@@ -211,6 +221,37 @@ _SOURCES = {
              "size_t ZSTD_CCtx_setParameter(void *c, int p, int v)",
              "size_t ZSTD_CCtx_setPledgedSrcSize(void *c, unsigned long long n)"))
         for function in functions),
+    # One call of the system, of APR or of libcrypto fails that the module itself makes; they are
+    # counted with the allocations.
+    "system": _SHARED + _OURS + "".join(
+        _instead(function, f"""
+            return is_armed() && is_ours(__builtin_return_address(0)) && is_due()
+                   ? (errno = EIO, (kind){failure}) : real();""")
+        for failure, *functions in (
+            (-1, "ssize_t read(int fd, void *to, size_t n)",
+             "ssize_t pread(int fd, void *to, size_t n, off_t at)",
+             "int fstat(int fd, struct stat *to)", "int pipe(int *ends)",
+             "int getsockopt(int fd, int level, int name, void *to, unsigned *n)",
+             "int renameat(int one, const char *from, int other, const char *to)"),
+            ("EAGAIN", "int pthread_create(void *to, void *how, void *run, void *with)"),
+            # APR_EGENERAL
+            (20014, "int apr_file_open(void **to, const char *name, int flags, int mode, void *p)",
+             "int apr_file_seek(void *file, int where, off_t *at)",
+             "int apr_file_read_full(void *file, void *to, size_t n, size_t *got)",
+             "int apr_file_write_full(void *file, const void *from, size_t n, size_t *put)",
+             "int apr_file_info_get(void *to, int wanted, void *file)",
+             "int apr_stat(void *to, const char *name, int wanted, void *p)",
+             "int apr_file_mktemp(void **to, char *name, int flags, void *p)",
+             "int apr_temp_dir_get(const char **to, void *p)",
+             "int apr_dso_load(void **to, const char *name, void *p)"),
+            (0, "void *EVP_CIPHER_CTX_new()",
+             "int EVP_EncryptInit_ex(void *c, void *type, void *e, void *key, void *nonce)",
+             "int EVP_EncryptUpdate(void *c, void *out, int *done, const void *in, int n)",
+             "int EVP_EncryptFinal_ex(void *c, void *out, int *done)",
+             "int EVP_CIPHER_CTX_ctrl(void *c, int what, int n, void *with)",
+             "int EVP_Digest(const void *in, size_t n, void *out, void *len, void *type, void *e)",
+             "int RAND_bytes(unsigned char *to, int n)"))
+        for function in functions),
     # no memory for a store that processes share
     "store-memory": """
         void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
@@ -223,13 +264,8 @@ _SOURCES = {
     # the process that takes the store's lock, depending on which file exists: is killed with it,
     # once ("die"); holds it for 50 ms ("slow"); or holds it from its first time on (then "held"
     # exists) until the module's pipe tells its process to end, and 300 ms more ("keep")
-    "store-lock": "#include <pthread.h>\n#include <signal.h>" + _FOLDER + """
+    "store-lock": "#include <pthread.h>\n#include <signal.h>" + _FOLDER + _OURS + """
         static volatile int ends;
-        static int is_ours(void *caller) {
-            Dl_info info;
-            return dladdr(caller, &info) && info.dli_fname
-                   && strstr(info.dli_fname, "/mod_elastic.so") != 0;
-        }
         static void held(void) {
             if (unlinkat(folder, "die", 0) == 0) kill(getpid(), SIGKILL);
             if (faccessat(folder, "slow", F_OK, 0) == 0) usleep(50000);
@@ -253,7 +289,7 @@ _SOURCES = {
             return syscall(SYS_write, fd, bytes, count);
         }""",
     # each call of an encoder makes a file, "1", "2" and so on, and waits until it is removed
-    "gzip-turns": "#include <sys/stat.h>" + _FOLDER + """
+    "gzip-turns": _FOLDER + """
         static void wait_for_turn(void) {
             char name[16];
             int fd = -1, i = 0;
