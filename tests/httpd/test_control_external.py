@@ -51,6 +51,17 @@ class Follower(Driven):
         return len(self.server.log.lines(pattern))
 
 
+@pytest.mark.root
+def test_with_chrootdir_the_file_that_is_there_at_the_start_is_followed(httpd):
+    """httpd keeps it open: its children would not find it."""
+    f = Follower(httpd, "ChrootDir /\n")
+    f.file.write(6.25)
+    f.server.start()
+    f.wait_position(6.25)
+    f.server.graceful()
+    f.wait_position(6.25)
+
+
 @pytest.mark.smoke
 def test_a_published_position_is_followed(httpd):
     """A goal sets a price only while no position is followed. The lock tells that its writer lives:

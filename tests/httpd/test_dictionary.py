@@ -123,13 +123,17 @@ def test_it_is_given_out_whatever_its_coding_is(server, path, coding, sent, body
     assert answer.headers[USE] == 'match="/pages/*"' and kept(server, body).read_bytes() == body
 
 
-def test_all_of_a_rule_is_given_out(server):
-    answer = server.get("/full/dict.txt?a=b", headers={"Host": "LocalHost"})
+@pytest.mark.parametrize("before,host,origin", [
+    ("", "LocalHost", "http://localhost"), ("", "[::1]", "http://[::1]"),
+    ("http://LocalHost", "example", "http://localhost"), ("http://[::1]", "x", "http://[::1]"),
+    ("", "localhost:81", "http://localhost:81")])
+def test_all_of_a_rule_is_given_out(server, before, host, origin):
+    answer = server.get(before + "/full/dict.txt?a=b", headers={"Host": host})
     assert answer.headers[USE] == (
         'match="*.txt", match-dest=("document" "script"), id="v 1\\""')
-    [found] = entries(server, DICT, "http://localhost")
+    [found] = entries(server, DICT, origin)
     del found["expires"]
-    assert found == {"origin": "http://localhost", "path": "/full/dict.txt", "match": "*.txt",
+    assert found == {"origin": origin, "path": "/full/dict.txt", "match": "*.txt",
                      "match-dest": "document script", "id": 'v 1"'}
 
 

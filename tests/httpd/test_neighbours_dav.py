@@ -132,13 +132,14 @@ STATES = [
     ('<{url}> ([{ours}])', 204), ('<{path}>([{ours}])', 204), ('<{escaped}> ([{ours}])', 204),
     ('<{other}> (["x"]) <{url}> ([{ours}])', 204), ('<{url}> (["x"]) (Not ["x"] [{ours}])', 204),
     ('([W/{ours}])', 412), ('(["x-{coding}"])', 412), ('([{ours}] ["x"])', 412),
-    ('<{url}> (["x"]) <{other}> ([{ours}])', 412),
+    ('<{url}> (["x"]) <{other}> ([{ours}])', 412), ('<{path}/> ([{ours}])', 204),
     # Negated tags of the resource itself: true whether the base is current or not.
     ('(Not [{ours}])', 204), ('(Not [{plain}])', 412), ('(Not [{ours}] [{ours}])', 204),
     ('(Not [{ours}] [{plain}])', 204), ('<{url}> (Not [{ours}])', 204),
     # Invalid lists stay invalid.
     ('([{ours}', 400), ('({ours})', 400), ('[{ours}]', 400), ('<{url} ([{ours}])', 400),
-    ('([{ours}]), ([{ours}])', 400), ('(X [{ours}])', 400)]
+    ('([{ours}]), ([{ours}])', 400), ('(X [{ours}])', 400),
+    ('<{url}%zz> ([{ours}])', 400), ('<http://[::1> ([{ours}])', 400), ('<http://x> ([{ours}])', 400)]
 
 
 def test_a_tag_in_webdavs_if(server, way):

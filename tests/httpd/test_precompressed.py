@@ -57,12 +57,14 @@ def site(httpd_shared):
     add_set(server, "gz/page.html", "gz")
     add_set(server, "older/page.html", "br", "gz", mtime=OLD - 1)
     add_set(server, "newer/page.html", "br", "gz", mtime=OLD + 1)
-    for folder in ("none", "folder", "alone-folder", "fifo", "nolinks", "small-br", "small-gz"):
+    for folder in ("none", "folder", "alone-folder", "fifo", "nolinks", "loop", "small-br",
+                   "small-gz"):
         add_set(server, f"{folder}/page.html")
     for folder in ("folder", "alone-folder"):
         (server.docs / folder / "page.html.br").mkdir()
     os.mkfifo(server.docs / "fifo/page.html.br", 0o644)
     (server.docs / "nolinks/page.html.br").symlink_to("../elsewhere.br")
+    (server.docs / "loop/page.html.br").symlink_to("page.html.br")
     add_set(server, "unreadable/page.html", "br")
     os.chmod(server.docs / "unreadable/page.html.br", 0)
     ssi = BODY + b'<!--#echo var="DOCUMENT_NAME" -->'
@@ -136,6 +138,7 @@ MADE = {"/ssi/page.shtml": BODY + b"page.shtml", "/cgi/page.cgi": b"made" * 2000
     ("/fifo/page.html", "br", {"irregular": 1}, None),
     ("/nolinks/page.html", "br", {"denied": 1}, "AH00032|AH00037"),
     ("/unreadable/page.html", "br", {"unreadable": 1}, "Permission denied"),
+    ("/loop/page.html", "br", {"unreadable": 1}, None),
     ("/cgi/page.cgi", "br", {}, None),
     *((path, "br", {"filter": 1}, None) for path in ("/ssi/page.shtml", "/substitute/page.html"))])
 def test_where_no_precompressed_file_may_serve_the_filter_compresses(site, path, ae, grown, log):
