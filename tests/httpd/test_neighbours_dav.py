@@ -139,7 +139,8 @@ STATES = [
     # Invalid lists stay invalid.
     ('([{ours}', 400), ('({ours})', 400), ('[{ours}]', 400), ('<{url} ([{ours}])', 400),
     ('([{ours}]), ([{ours}])', 400), ('(X [{ours}])', 400),
-    ('<{url}%zz> ([{ours}])', 400), ('<http://[::1> ([{ours}])', 400), ('<http://x> ([{ours}])', 400)]
+    ('<{url}%zz> ([{ours}])', 400), ('<http://[::1> ([{ours}])', 400),
+    ('<http://x> ([{ours}])', 400)]
 
 
 def test_a_tag_in_webdavs_if(server, way):

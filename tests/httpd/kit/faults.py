@@ -234,9 +234,10 @@ _SOURCES = {
              "int getsockopt(int fd, int level, int name, void *to, unsigned *n)",
              "int renameat(int one, const char *from, int other, const char *to)",
              "void *mmap(void *at, size_t n, int how, int flags, int fd, off_t from)"),
-            ("EAGAIN", "int pthread_mutexattr_setpshared(void *of, int how)", "int pthread_create(void *to, void *how, void *run, void *with)"),
+            ("EAGAIN", "int pthread_mutexattr_setpshared(void *of, int how)",
+             "int pthread_create(void *to, void *how, void *run, void *with)"),
             # APR_EGENERAL
-            (20014, "int apr_file_open(void **to, const char *name, int flags, int mode, void *p)",
+            (20014, "int apr_file_open(void **to, const char *name, int flags, int m, void *p)",
              "int apr_file_seek(void *file, int where, off_t *at)",
              "int apr_file_read_full(void *file, void *to, size_t n, size_t *got)",
              "int apr_file_write_full(void *file, const void *from, size_t n, size_t *put)",
