@@ -1,7 +1,4 @@
-"""Arrival times of requests: random, at a rate that changes, and the same for every server.
-
-Demand is a curve: points of (share of the duration, share of the peak), joined by straight lines.
-"""
+"""Random arrival times. Demand is a curve of points: shares of the duration, and of the peak."""
 
 import bisect
 import math
@@ -18,7 +15,6 @@ STEADY = ((0, 1), (1, 1))
 
 
 def value(curve, share):
-    """The curve's height at a share of the duration."""
     place = bisect.bisect_right(curve, (share, math.inf))
     if place == 0:
         return curve[0][1]
@@ -29,12 +25,10 @@ def value(curve, share):
 
 
 def bins(total, count):
-    """(start, end) of `count` equal parts of a duration."""
     return [(number * total / count, (number + 1) * total / count) for number in range(count)]
 
 
 def spike(before, attack, after, height):
-    """A curve of 1, then `height`, then 1, for the given seconds each."""
     total = before + attack + after
     start, end = before / total, (before + attack) / total
     return ((0, 1), (start, 1), (start, height), (end, height), (end, 1), (1, 1))

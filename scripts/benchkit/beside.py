@@ -2,10 +2,9 @@
 
 import dataclasses
 
-from benchkit import build, server, tools, web
+from benchkit import build, tools
 from benchkit.others import Caddy, H2o, Haproxy, Lighttpd, Nginx, Proxy, Varnish
-from benchkit.setups import (ANY_SIZE, CACHE, DEFAULT, NOTHING, Setup, mod_brotli, mod_deflate,
-                             ours)
+from benchkit.setups import ANY_SIZE, CACHE, NOTHING, Setup, mod_brotli, mod_deflate, ours
 
 BASE, NGINX_BASE = "httpd, uncompressed", "nginx, uncompressed"
 ZLIB = "elastic gzip 6, zlib alone"
@@ -15,16 +14,10 @@ STOCK = "AddOutputFilterByType DEFLATE text/html\n"
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A server and its way to compress."""
-
     kind: object  # a Setup of an httpd, or a class with the snippet
     snippet: str = ""
     coding: str | None = "gzip"  # expected; None: any
     kept: bool = False  # it stores its encodings
-
-
-def nginx(level):
-    return f"gzip on;\ngzip_min_length 0;\ngzip_comp_level {level};\n"
 
 
 LIGHTTPD = 'deflate.mimetypes = ("text/html")\ndeflate.allowed-encodings = ("zstd", "br", "gzip")\n'
@@ -32,7 +25,7 @@ VARNISH = "    set beresp.do_gzip = true;\n"
 
 ROWS = {
     BASE: Row(NOTHING, coding=""),
-    "elastic": Row(DEFAULT, coding=None),
+    "elastic": Row(Setup("Elastic On\n", coding=None), coding=None),
     "elastic, cache": Row(Setup("Elastic On\nElasticCache On\n", coding=None), coding=None,
                           kept=True),
     **{f"elastic gzip {level}": Row(ours("gzip", level, ANY_SIZE)) for level in (1, 6)},
@@ -43,7 +36,8 @@ ROWS = {
     IN_PLACE: Row(Setup("LoadModule deflate_module {module}\n" + STOCK, ("filter",))),
     ZLIB: Row(ours("gzip", 6, ANY_SIZE)),
     NGINX_BASE: Row(Nginx, coding=""),
-    **{f"nginx gzip {level}": Row(Nginx, nginx(level)) for level in (1, 6)},
+    **{f"nginx gzip {level}": Row(
+        Nginx, f"gzip on;\ngzip_min_length 0;\ngzip_comp_level {level};\n") for level in (1, 6)},
     "lighttpd": Row(Lighttpd, LIGHTTPD, None),
     "lighttpd, cache": Row(Lighttpd, LIGHTTPD + 'deflate.cache-dir = "{folder}/cache"\n', None,
                            True),
@@ -56,7 +50,6 @@ ROWS = {
 
 
 def make(run, name, row, site):
-    """Starts the server of a row; raises BenchError if its program is missing."""
     folder = run.new_name("server")
     if isinstance(row.kind, Setup):
         setup = dataclasses.replace(row.kind, snippet=row.kind.snippet.replace(
@@ -73,21 +66,10 @@ def make(run, name, row, site):
     return one.start()
 
 
-def make_all(run, site):
-    """{name: server} of the available ones, and sentences about the others."""
-    made, notes = {}, []
-    for name, row in ROWS.items():
+def make_each(run, rows, site, notes):
+    """(name, row, server) of the available ones; `notes` gets sentences about the others."""
+    for name, row in rows.items():
         try:
-            made[name] = make(run, name, row, site)
+            yield name, row, make(run, name, row, site)
         except tools.BenchError as problem:
             notes.append(f"Not measured: {name}: {problem}.")
-    return made, notes
-
-
-def wait_kept(one, path, accept):
-    """Waits until the server has stored the page's encoding: some need a second request."""
-    if isinstance(one, server.Httpd):
-        web.wait_cached(one, [path], accept)
-    else:
-        for _ in range(3):
-            one.get(path, {"Accept-Encoding": accept})

@@ -5,13 +5,13 @@ import errno
 import importlib
 import json
 import pathlib
-import shutil
 import signal
-import tempfile
 import textwrap
 import time
 import traceback
 
+from benchkit import build, instructions, readme, regret, report, results
+from benchkit.experiments import ratios
 from benchkit.run import SCALES, Run
 from benchkit.tools import ROOT, BenchError, need_libraries, say
 
@@ -20,26 +20,26 @@ ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-
          "levels", "peers", "memory", "once", "dictionary", "p95", "spike", "system-b", "day",
          "load")
 ALONE = ("first", "gain")  # not part of `all` and of the kept run; they run if named
-COMMANDS = ("all", "report", "regret", "readme", "instructions")
+COMMANDS = {
+    "all": f"every one of them but {', '.join(ALONE)}, and one report",
+    "instructions": "what a response takes in httpd, counted by valgrind",
+    "report": "the report of the results in --out, made again",
+    "regret": "what each leg of load takes to the best, in --out or stored",
+    "readme": "the tables and the chart of README.md, from the stored results"}
 KEPT = ROOT / "docs" / "results" / "results.json"
-MEGABYTE = 1 << 20
-LEAST_FREE = 16 * MEGABYTE  # for the servers' folders, the results and the report
 WIDTH = 79  # columns of the terminal's table
 COLUMNS = (33, 26, 18)  # of the comparison, this figure, the source's or the aim
 
 
 def load_experiment(name):
+    if name in ratios.TABLE:
+        return ratios.TABLE[name]
     return importlib.import_module("benchkit.experiments." + name.replace("-", "_"))
 
 
 def listing():
-    lines = [f"  {name:<18} {load_experiment(name).TITLE}" for name in (*ORDER, *ALONE)]
-    lines += [f"  all                every one of them but {', '.join(ALONE)}, and one report",
-              "  instructions       what a response takes in httpd, counted by valgrind",
-              "  report             the report of the results in --out, made again",
-              "  regret             what each leg of load takes to the best, in --out or stored",
-              "  readme             the tables and the chart of README.md, from the stored results"]
-    return "experiments:\n" + "\n".join(lines)
+    lines = {name: load_experiment(name).TITLE for name in (*ORDER, *ALONE)} | COMMANDS
+    return "experiments:\n" + "\n".join(f"  {name:<18} {text}" for name, text in lines.items())
 
 
 def make_parser():
@@ -101,21 +101,7 @@ def command_of(name, options):
                      *([f"--rounds {options.rounds}"] if options.rounds else [])])
 
 
-def run_experiment(name, options):
-    """Runs one experiment. Its results are then in the folder, and nothing else is left."""
-    from benchkit import results
-
-    experiment = load_experiment(name)
-    seconds = dict(zip(SCALES, experiment.SECONDS))[options.scale]
-    say(f"{name}: about {seconds:.0f} s")
-    with Run(name, options.scale, options.out, seconds, options.download,
-             options.rounds) as run:
-        results.save(run, experiment.run(run), experiment, command_of(name, options))
-        run.publish()
-
-
 def sentence(problem):
-    """The fault as text for people."""
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
         return f"no space is left on the device ({problem.filename or 'a temporary file'})"
     if isinstance(problem, (BenchError, OSError)):
@@ -124,12 +110,8 @@ def sentence(problem):
 
 
 def run_experiments(options):
-    """Runs every named experiment; one that fails is reported, and the others continue.
-
-    Results are saved as soon as an experiment is done. The exit status is 1 if one failed.
-    """
-    from benchkit import report, results
-
+    """Runs and saves every named experiment; one that fails is reported, and the others
+    continue."""
     problems, started = {}, time.monotonic()
     for name in options.names:
         kept = results.load(options.out, name) if options.resume else None
@@ -137,7 +119,13 @@ def run_experiments(options):
             say(f"{name}: done before")
             continue
         try:
-            run_experiment(name, options)
+            experiment = load_experiment(name)
+            seconds = dict(zip(SCALES, experiment.SECONDS))[options.scale]
+            say(f"{name}: about {seconds:.0f} s")
+            with Run(name, options.scale, options.out, seconds, options.download,
+                     options.rounds) as run:
+                results.save(run, experiment.run(run), experiment, command_of(name, options))
+                run.publish()
         except Exception as problem:  # the others can still run
             if not isinstance(problem, (BenchError, OSError)):
                 traceback.print_exc()
@@ -167,56 +155,20 @@ def table(facts):
     return "\n".join([*lines, "", *(textwrap.fill(text, WIDTH) for text in texts)])
 
 
-def make_report(options):
-    from benchkit import report
-
-    print(report.write(options.out, (*ORDER, *ALONE), {}, options.page))
-
-
-def print_regret(options):
-    """Prints the tables of a run of load in --out, or else of the kept one."""
-    from benchkit import regret, results
-
-    facts = results.load(options.out, "load") or json.loads(
-        KEPT.read_text(encoding="utf-8"))["experiments"]["load"]
-    if not regret.rows_of(facts):
-        raise BenchError(f"there is no run of load in {options.out} whose rounds are kept")
-    print(regret.page(facts), end="")
-
-
-def write_readme(_):
-    from benchkit import readme
-
-    path, kept = ROOT / "README.md", KEPT.read_text(encoding="utf-8")
-    path.write_text(readme.written(path.read_text(encoding="utf-8"), kept), encoding="utf-8")
-    readme.draw(json.loads(kept)["experiments"], KEPT.parent)
-
-
-def ensure_space(out):
-    """Raises BenchError if the run's files would not fit."""
-    for folder in (out, pathlib.Path(tempfile.gettempdir())):
-        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-        free = shutil.disk_usage(there).free
-        if free < LEAST_FREE:
-            raise BenchError(f"no space is left: {there} has {free / MEGABYTE:.1f} MB free, and "
-                             f"{LEAST_FREE / MEGABYTE:.0f} MB are needed")
-
-
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-
 def run_command(options):
-    from benchkit import build, instructions
-
     need_libraries()
     if options.command == "readme":
-        return write_readme(options)
+        path, kept = ROOT / "README.md", KEPT.read_text(encoding="utf-8")
+        path.write_text(readme.written(path.read_text(encoding="utf-8"), kept), encoding="utf-8")
+        return readme.draw(json.loads(kept)["experiments"], KEPT.parent)
     if options.command == "report":
-        return make_report(options)
+        return print(report.write(options.out, (*ORDER, *ALONE), {}, options.page))
     if options.command == "regret":
-        return print_regret(options)
-    ensure_space(options.out)
+        facts = results.load(options.out, "load") or json.loads(
+            KEPT.read_text(encoding="utf-8"))["experiments"]["load"]
+        if not regret.rows_of(facts):
+            raise BenchError(f"there is no run of load in {options.out} whose rounds are kept")
+        return print(regret.page(facts), end="")
     build.ensure(say)
     if options.command == "instructions":
         return instructions.measure(options, say)
@@ -228,7 +180,7 @@ def main(arguments):
     if not options.names:
         print(f"usage: scripts/bench NAME... [option...]; --help lists the options\n\n{listing()}")
         return 0
-    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return run_command(options) or 0
     except (BenchError, OSError) as problem:

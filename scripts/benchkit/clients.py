@@ -1,10 +1,6 @@
 """Clients in an open loop over HTTP/1.1: each starts at its time, whatever has been answered by
-then.
-
-A client uses a free connection, or opens one. After `patience` seconds without an answer it gives
-up like a user, and closes its connection. Some then ask again, a few times. h2load cannot do
-either, has few connections, and has late timers.
-"""
+then. After `patience` seconds it gives up, and closes its connection; some ask again. h2load cannot
+do either, has few connections, and has late timers."""
 
 from __future__ import annotations
 
@@ -42,8 +38,6 @@ class Visit:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The result of a visit."""
-
     visit: Visit
     seconds: float  # from its time to the whole answer, including all tries; infinite if lost
     bytes: int  # of the answer, including header and framing; 0 if lost
@@ -64,8 +58,6 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """All visits of a replay, in order of their times."""
-
     began: float  # seconds since the epoch
     results: list
     cpu: list  # (seconds since the beginning, the server's CPU seconds so far)
@@ -80,30 +72,20 @@ class Seen:
         return [one for one in self.between(start, end) if not one.lost]
 
     def failures(self, start, end):
-        """The number of visits in a span of time without an answer in time."""
         return sum(one.lost for one in self.between(start, end))
-
-    def failed_share(self, start, end):
-        """Their share of the visits in that span."""
-        return stats.ratio(self.failures(start, end), len(self.between(start, end)))
 
     def percentile_ms(self, percent, start, end):
         """Of the latencies of a span's visits; one without an answer counts as the patience."""
-        return round(1e3 * stats.percentile([min(one.seconds, self.patience) for one in
-                                             self.between(start, end)], percent), 2)
-
-    def sent_share(self, late=LATE):
-        """The share of the visits whose first request was sent within `late` of its time."""
-        return round(stats.ratio(sum(one.delay <= late for one in self.results),
-                                 len(self.results)), 4)
+        return round(1e3 * stats.tail([min(one.seconds, self.patience) for one in
+                                       self.between(start, end)], percent), 2)
 
     def conditions(self, late=LATE):
-        """Columns that show if the load was as planned."""
-        return {"sent_share": self.sent_share(late), "load_cpu_share": self.load_cpu_share,
-                "foreign_share": self.foreign_share}
+        """Shows if the load was as planned: each request sent within `late` of its time."""
+        sent = sum(one.delay <= late for one in self.results)
+        return {"sent_share": round(stats.ratio(sent, len(self.results)), 4),
+                "load_cpu_share": self.load_cpu_share, "foreign_share": self.foreign_share}
 
     def cpu_share(self, start, end):
-        """The server's CPU time in a span of time, relative to the span."""
         if len(self.cpu) < 2:
             return math.nan
         end = min(end, self.cpu[-1][0])
@@ -111,18 +93,8 @@ class Seen:
         return round(stats.ratio(used, end - start), 3)
 
 
-def foreign_share(cpu, all_cpu):
-    """The share of the server's CPU that other processes took."""
-    if len(cpu) < 2:
-        return 0.0
-    (began, first), (ended, last) = cpu[0], cpu[-1]
-    return round(max(0.0, stats.ratio(all_cpu - (last - first), ended - began)), 3)
-
-
 @dataclasses.dataclass(eq=False)
 class Request:
-    """A request of a visit, in flight."""
-
     visit: Visit
     number: int  # of the visit's requests, from 1
     began: float  # when the visit was due, on the loop's clock
@@ -131,8 +103,6 @@ class Request:
 
 
 class Connection:
-    """A connection, and the request that it carries."""
-
     def __init__(self, address):
         self.socket = socket.socket()
         self.socket.setblocking(False)
@@ -141,27 +111,20 @@ class Connection:
             self.socket.connect(address)
         self.connected = False
         self.used = False  # it has carried a response before
-        self.request, self.answer, self.pending = None, None, b""
-        self.bytes = self.body_bytes = 0  # of the answer so far
-        self.pieces, self.body = [], bytearray()
+        self.carry(None, b"")
 
     def carry(self, request, text):
         self.request, self.answer, self.pending = request, http1.Responses(), text
-        self.bytes = self.body_bytes = 0
+        self.bytes = self.body_bytes = 0  # of the answer so far
         self.pieces, self.body = [], bytearray()
-        request.connection = self
-
-    def send(self):
-        if self.pending:
-            self.pending = self.pending[self.socket.send(self.pending):]
 
     @property
     def coding(self):
         return self.answer.fields.get(b"content-encoding", b"").decode("ascii", "replace")
 
-    def feed(self, data, now=0.0, keep=False):
-        """Returns whether the answer is whole; raises ValueError if it is invalid. With `keep`,
-        stores pieces and a coded body."""
+    def feed(self, data, now, keep):
+        """True if the answer is whole; ValueError if it is invalid. `keep` stores pieces and the
+        body."""
         self.bytes += len(data)
         parts = list(self.answer.feed(data))
         if keep:
@@ -174,8 +137,6 @@ class Connection:
 
 
 class Clients:
-    """All visits of a replay that are in progress."""
-
     def __init__(self, address, headers, patience, keep=False, clock=time.monotonic):
         self.address, self.patience, self.keep, self.clock = address, patience, keep, clock
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -201,11 +162,6 @@ class Clients:
             self.free.remove(connection)
         connection.socket.close()
 
-    def close_all(self):
-        for connection in list(self.connections.values()):
-            self.close(connection)
-        self.epoll.close()
-
     def send(self, request, fresh=False):
         try:
             connection = self.open() if fresh or not self.free else self.free.popleft()
@@ -213,18 +169,14 @@ class Clients:
             self.failed(request)
             return
         connection.carry(request, self.form.format(request.visit.path).encode("ascii"))
+        request.connection = connection
         if connection.connected:
             self.push(connection)
 
-    def begin(self, visit, due, now):
-        request = Request(visit, 1, due, now - due)
-        self.under_way += 1
-        self.deadlines.append((now + self.patience, request))
-        self.send(request)
-
     def push(self, connection):
         try:
-            connection.send()
+            if connection.pending:
+                connection.pending = connection.pending[connection.socket.send(connection.pending):]
         except BlockingIOError:
             pass
         except OSError:
@@ -275,15 +227,13 @@ class Clients:
             return
         except OSError:
             data = b""
-        if not data or connection.request is None:
+        whole = None
+        with contextlib.suppress(ValueError):
+            if data and connection.request is not None:
+                whole = connection.feed(data, self.clock() - connection.request.began, self.keep)
+        if whole is None:
             self.broken(connection)
-            return
-        try:
-            whole = connection.feed(data, self.clock() - connection.request.began, self.keep)
-        except ValueError:
-            self.broken(connection)
-            return
-        if whole:
+        elif whole:
             self.answered(connection)
 
     def answered(self, connection):
@@ -300,7 +250,6 @@ class Clients:
             self.failed(request)
 
     def give_up(self, now):
-        """Closes the connections of clients whose patience is over."""
         while self.deadlines and self.deadlines[0][0] <= now:
             _, request = self.deadlines.popleft()
             if request.connection is not None:
@@ -341,7 +290,11 @@ class Clients:
                 watch(now - began)
                 watched = now + CLOCK
             while place < len(visits) and began + visits[place].at <= now:
-                self.begin(visits[place], began + visits[place].at, self.clock())
+                due, sent = began + visits[place].at, self.clock()
+                request = Request(visits[place], 1, due, sent - due)
+                self.under_way += 1
+                self.deadlines.append((sent + self.patience, request))
+                self.send(request)
                 place += 1
             self.send_again(now)  # first, so that each has a connection before its deadline
             self.give_up(now)
@@ -353,19 +306,13 @@ class Clients:
             self.wait(min(due, leaves, watched))
 
 
-def allow_many_files():
-    """Raises the limit of descriptors, one for each connection."""
+def replay(server, visits, headers, patience, keep=False):
+    """Seen of the visits. With `keep`, results have the pieces of answers, and coded bodies."""
+    pids = sample.family(server.pids, sample.read_parents())
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if most == resource.RLIM_INFINITY else min(most, FILES)
     if now != resource.RLIM_INFINITY and now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-def replay(server, visits, headers, patience, keep=False):
-    """Sends the visits, in order of their times, to a server; returns Seen. With `keep`, results
-    have the pieces in which answers arrived, and coded bodies."""
-    pids = sample.family(server.pids, sample.read_parents())
-    allow_many_files()
     clients = Clients((server.address, server.port), headers, patience, keep)
     cpu, all_cpu = [], []
 
@@ -379,10 +326,13 @@ def replay(server, visits, headers, patience, keep=False):
     try:
         clients.run(visits, watch)
     finally:
-        clients.close_all()
+        for connection in list(clients.connections.values()):
+            clients.close(connection)
+        clients.epoll.close()
         if collects:
             gc.enable()
-    used = time.process_time() - used
+    (began, first), (ended, last) = cpu[0], cpu[-1]
+    foreign = max(0.0, all_cpu[-1] - all_cpu[0] - (last - first))
     return Seen(clients.began, sorted(clients.results, key=lambda one: one.at), cpu,
-                foreign_share(cpu, all_cpu[-1] - all_cpu[0]),
-                round(stats.ratio(used, cpu[-1][0] - cpu[0][0]), 3), patience)
+                round(stats.ratio(foreign, ended - began) if ended > began else 0.0, 3),
+                round(stats.ratio(time.process_time() - used, ended - began), 3), patience)

@@ -18,10 +18,8 @@ class WrongBody(tools.BenchError):
 
 @contextlib.contextmanager
 def fresh_memory(fresh):
-    """Sets whether malloc takes larger blocks from the system each time, or reuses its own.
-
-    A server whose threads' heaps shrink between two requests has fresh memory for each.
-    """
+    """Has malloc take larger blocks from the system each time, or reuse its own. A server whose
+    threads' heaps shrink between two requests has fresh memory for each."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)
 
     def set_limit(limit):
@@ -36,7 +34,6 @@ def fresh_memory(fresh):
 
 
 def encode_all(encoder, bodies):
-    """(bytes out, CPU seconds) of encoding every body once."""
     started = time.process_time()
     total = sum(encoder.encode(body) for body in bodies)
     return total, time.process_time() - started
@@ -57,8 +54,7 @@ DECODERS = {"gzip": decoders.gunzip, "br": decoders.brotli, "zstd": decoders.zst
 
 
 def decode(body, coding, dictionary=b""):
-    """The identity of an encoded body; raises WrongBody if it is damaged. `dictionary` is for
-    codings that need one."""
+    """The identity of a body; raises WrongBody if it is damaged."""
     if not coding:
         return body
     if coding not in DECODERS:

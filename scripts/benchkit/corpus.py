@@ -1,9 +1,5 @@
-"""The served bodies: the same bytes on every machine that has the same packages.
-
-Text comes from the HTML documentation of libaprutil1-dev, which Debian machines that build this
-module have; if it is missing, from a generator. web.py makes larger corpora from downloaded
-packages.
-"""
+"""The served bodies, from the documentation of installed or downloaded packages, or invented: the
+same bytes on every machine that has the same packages."""
 
 import bisect
 import hashlib
@@ -25,7 +21,6 @@ SMALL_FILES = ((1 * KB, 2), (2 * KB, 4), (4 * KB, 6), (8 * KB, 10), (16 * KB, 20
 
 
 def invented_html(size, seed=1):
-    """HTML of invented words, with frequencies like a language's."""
     source = random.Random(seed)
     letters = "etaoinshrdlucmfwypvbgk"
     words = ["".join(letters[int(len(letters) * source.random() ** 2)]
@@ -47,7 +42,6 @@ def text(size):
 
 
 def origin():
-    """The origin of text(), for the table of corpora."""
     return ("HTML of libaprutil1-dev, as installed" if any(DOCUMENTS.glob("*.html"))
             else "invented text")
 
@@ -87,24 +81,19 @@ def gzip_size(body):
 
 
 def small_files():
-    """(name, body) of the eleven files, each a repeated passage: a longer passage makes gzip's
-    result larger."""
+    """(name, body) of eleven files, each a repeated passage: a longer one makes gzip's larger."""
     found = []
     for size, wanted in SMALL_FILES:
         passage = text(size)
         length = 1 + bisect.bisect_left(range(1, size), size / wanted, key=lambda length: gzip_size(
             repeated(passage[:length], size)))
-        found.append((f"{size_name(size)}.html", repeated(passage[:length], size)))
+        name = f"{size // KB}K" if size < KB * KB else "1M"
+        found.append((f"{name}.html", repeated(passage[:length], size)))
     return found
 
 
 def repeated(passage, size):
     return (passage * (size // len(passage) + 1))[:size]
-
-
-def size_name(size):
-    """1024 -> "1K", 1048576 -> "1M"."""
-    return f"{size / KB / KB:.3g}M" if size >= KB * KB else f"{size / KB:.3g}K"
 
 
 def spread(items, count):
@@ -114,7 +103,6 @@ def spread(items, count):
 
 
 def composition(name, bodies, from_where):
-    """The row for these bodies in the table of corpora."""
     bodies = list(bodies)
     digests = b"".join(hashlib.sha256(body).digest() for body in bodies)
     return {"corpus": name, "files": len(bodies), "bytes": sum(map(len, bodies)),

@@ -5,7 +5,7 @@ import dataclasses
 import os
 import pwd
 
-from benchkit import codecs, releases, server
+from benchkit import codecs, server
 from benchkit.setups import NOTHING, Setup, mod_deflate, ours
 from benchkit.tools import BenchError
 from codeckit.dictionaries import field
@@ -48,8 +48,6 @@ WAYS = {IDENTITY: Way(NOTHING, "identity"), STOCK: Way(mod_deflate(6), "gzip"),
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A page, and the visitor's dictionary."""
-
     case: str
     number: int  # its place in the visit; the first has no dictionary
     path: str
@@ -58,7 +56,6 @@ class Step:
     dest: str = "document"
 
     def fields(self, way):
-        """The fields of its request."""
         found = {"Accept-Encoding": way.accept, "Sec-Fetch-Site": "same-origin",
                  "Sec-Fetch-Dest": self.dest,
                  "Sec-Fetch-Mode": "navigate" if self.dest == "document" else "no-cors"}
@@ -87,18 +84,6 @@ def serve(run, site, way, dictionaries):
         if status != 200 or "Use-As-Dictionary" not in headers:
             raise BenchError(f"{path} did not become a dictionary: {status}")
     return httpd
-
-
-def start(run, site, steps):
-    """{way: its httpd}; those with dictionaries know all dictionaries of the steps."""
-    return {name: serve(run, site, way, learnt(steps) if way.level else ())
-            for name, way in WAYS.items()}
-
-
-def learnt(steps):
-    """(path, destination) of each dictionary."""
-    return {("/dictionaries/site.dict", "document")} | {
-        (releases.old_path(step.path), step.dest) for step in steps if step.dest == "script"}
 
 
 def sizes(servers, steps):

@@ -1,9 +1,6 @@
-"""The findings of an experiment: figures with their intervals, beside the source's or an aim.
-
-A ratio is taken within each round, so that a slow minute affects both of its sides; the rounds give
-a 95 % interval. A figure agrees with the source, or meets an aim, only if the whole interval does.
-Otherwise only the figure and its interval are stated.
-"""
+"""The findings of an experiment: figures with their intervals, beside the source's or an aim. A
+ratio is taken within each round. A figure agrees with the source, or meets an aim, only if the
+whole interval does; otherwise only the figure and its interval are stated."""
 
 import dataclasses
 import math
@@ -29,13 +26,11 @@ class Finding:
 
     @property
     def interval(self):
-        """(least, most) of the possible figures."""
         _, low, high = self.figure
         return (0.0 if self.limit == "<" else low, math.inf if self.limit == ">" else high)
 
     @property
     def here(self):
-        """The figure and its interval in words."""
         middle, low, high = self.figure
         if math.isnan(middle):
             return "not measured" + (f": {self.note}" if self.note else "")
@@ -72,7 +67,6 @@ class Finding:
         return SMALLER if effect < min(known) / FACTOR and not self.limit else SAME
 
     def facts(self):
-        """Its entry in the report's JSON."""
         middle, low, high = self.figure
         return {"key": self.key, "text": self.text, "here": self.here, "there": self.there,
                 "outcome": self.outcome, "figure": middle, "low": low, "high": high,
@@ -80,7 +74,6 @@ class Finding:
 
 
 def side(low, high):
-    """The side of 1 on which an interval lies: -1, 1, or 0 if it includes both."""
     return (low >= 1 and high > 1) - (high <= 1 and low < 1)
 
 
@@ -88,6 +81,8 @@ def number(value):
     """Three digits, without an exponent if possible."""
     if math.isnan(value) or math.isinf(value):
         return "–" if math.isnan(value) else "∞"
+    if 0 < abs(value) < 5e-5:
+        return "below 0.0001"
     if value == int(value) and abs(value) < 1000:
         return f"{value:.0f}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -95,7 +90,6 @@ def number(value):
 
 
 def exact(value):
-    """A figure without an interval, such as a count of bytes."""
     return value, value, value
 
 
@@ -104,11 +98,8 @@ def matches(row, leg):
 
 
 def per_round(rows, over, under, column, each=()):
-    """The ratio of two legs' figures for each round that has both.
-
-    `over` and `under` are {column: value}. With `each`, the names of columns such as "size", it is
-    the geometric mean over their values.
-    """
+    """The ratio of two legs' figures for each round that has both. Legs are {column: value}; with
+    `each`, columns such as "size", it is the geometric mean over their values."""
     found = []
     for members in stats.group(rows, "round").values():
         cells = stats.group(members, *each).values() if each else [members]
@@ -122,5 +113,8 @@ def per_round(rows, over, under, column, each=()):
 
 
 def paired(rows, over, under, column, each=()):
-    """(middle, least, most) of per_round()."""
     return stats.interval(per_round(rows, over, under, column, each))
+
+
+def compare(rows, key, text, over, under, column, there="", each=(), **more):
+    return Finding(key, text, paired(rows, over, under, column, each), there, **more)

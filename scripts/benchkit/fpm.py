@@ -68,13 +68,10 @@ NGINX = """
 
 
 def socket_of(run):
-    """The socket of the run's php-fpm."""
     return run.work / FOLDER / "fpm.sock"
 
 
 def start(run, site):
-    """Starts the run's php-fpm on the server's CPU, with page.php in a document root; returns its
-    pid."""
     pieces, origin = web.fragments(run)
     run.add_corpus("pieces of the dynamic pages", pieces, origin)
     literals = ",\n".join(map(php_string, pieces))
@@ -94,9 +91,5 @@ def start(run, site):
 
 
 def php_string(data):
-    """A PHP literal of bytes; invalid UTF-8 is taken as ISO 8859-1."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
+    text = data.decode("utf-8", "replace")
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

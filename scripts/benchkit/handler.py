@@ -19,12 +19,10 @@ end
 
 
 def snippet(path):
-    """The lines that make the server's own script answer at `path`."""
     return f"LuaScope thread\nLuaMapHandler ^{path}$ {{folder}}/page.lua handle\n"
 
 
-def write(folder, page):
-    """Puts the handler's script and its page into a server's folder."""
+def write(folder, page, script=SCRIPT):
     source = folder / "page.body"
     source.write_bytes(page)
-    (folder / "page.lua").write_text(SCRIPT.format(page=source, piece=PIECE), encoding="utf-8")
+    (folder / "page.lua").write_text(script.format(page=source, piece=PIECE), encoding="utf-8")

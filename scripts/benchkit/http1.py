@@ -2,10 +2,8 @@
 
 
 class Responses:
-    """A parser of consecutive responses; `status` and `fields` are the present one's.
-
-    With `head` the responses are of HEAD, and have no body.
-    """
+    """A parser of consecutive responses (of HEAD with `head`); `status` and `fields` are the
+    present's."""
 
     def __init__(self, head=False):
         self.head, self.status, self.fields = head, 0, {}  # names are in lower case
@@ -13,11 +11,8 @@ class Responses:
         self._parser = self._parse()
 
     def feed(self, data):
-        """Takes bytes; yields (body bytes, whether its response is complete) as they come.
-
-        Raises ValueError for anything but a response, and for one that only ends with the
-        connection.
-        """
+        """Yields (body bytes, whether its response is complete) as they come; raises ValueError for
+        anything but a response, and for one that only ends with the connection."""
         self._data += data
         while (found := next(self._parser)) is not None:
             yield found

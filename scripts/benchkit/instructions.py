@@ -1,16 +1,11 @@
-"""scripts/bench instructions: the instructions of a response in httpd, in user space.
-
-Each server runs as one process with prefork under valgrind's callgrind, and answers some requests
-over one connection; another one of its kind answers more, and the difference counts. Only the
-answering thread is counted, because the timer's costs depend on seconds, not on responses.
-
-Everything that could vary is fixed, so that the figures repeat to within some dozens on any machine
-with the same httpd, libraries and build, and a CPU for which they choose the same code: the served
-bytes and their file's time, levels, the configuration, and that the server waits for each request.
-"""
+"""scripts/bench instructions: the instructions of a response in httpd, in user space. A server with
+prefork under callgrind answers some requests, another one more, and the difference counts; of the
+answering thread alone, because the timer's costs depend on seconds. What could vary is fixed:
+bytes, file times, levels, and that the server waits for each request."""
 
 import concurrent.futures
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -58,8 +53,6 @@ def mod_deflate(level):
 
 @dataclasses.dataclass(frozen=True)
 class Response:
-    """One kind of response; `beyond` names the one that it is compared with."""
-
     setup: Setup
     path: str = PAGE
     beyond: str = "httpd alone"
@@ -163,57 +156,44 @@ class Counted(server.Httpd):
         with open("/proc/net/tcp", encoding="ascii") as file:
             return f":{self.port:04X} 00000000:0000 0A" in file.read()
 
-    def instructions(self):
-        """The instructions from its start to its end, once it has ended."""
-        tools.wait_for(lambda: self.process.poll() is not None, PATIENCE)
-        return instructions_of(pathlib.Path(f"{self.profile}-01").read_text(encoding="utf-8"))
-
 
 def instructions_of(text):
-    """The total of a profile."""
     found = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
     if not found:
         raise tools.BenchError("callgrind's profile has no sum")
     return int(found.group(1))
 
 
-class Client:
-    """One connection for requests one after another."""
-
-    def __init__(self, httpd, connection):
-        self.httpd, self.connection = httpd, connection
-
-    def exchange(self, path, accept="", method="GET", **fields):
-        """(status, fields, body) of a request, sent when the server waits for it."""
-        fields = {"Host": "localhost", "User-Agent": "bench", "Accept-Encoding": accept, **fields}
-        lines = (f"{name}: {value}" for name, value in fields.items() if value)
-        tools.wait_for(self.httpd.waits, PATIENCE, 0.0005)
-        self.connection.sendall("\r\n".join(
-            (f"{method} {path} HTTP/1.1", *lines, "", "")).encode())
-        body, parser = bytearray(), Responses(method == "HEAD")
-        while data := self.connection.recv(1 << 16):
-            for piece, complete in parser.feed(data):
-                body += piece
-                if complete:
-                    return parser.status, parser.fields, bytes(body)
-        raise tools.BenchError("httpd closed the connection")
+def exchange(httpd, connection, path, accept="", method="GET", **fields):
+    """(status, fields, body) of a request, sent when the server waits for it."""
+    fields = {"Host": "localhost", "User-Agent": "bench", "Accept-Encoding": accept, **fields}
+    lines = (f"{name}: {value}" for name, value in fields.items() if value)
+    tools.wait_for(httpd.waits, PATIENCE, 0.0005)
+    connection.sendall("\r\n".join((f"{method} {path} HTTP/1.1", *lines, "", "")).encode())
+    body, parser = bytearray(), Responses(method == "HEAD")
+    while data := connection.recv(1 << 16):
+        for piece, complete in parser.feed(data):
+            body += piece
+            if complete:
+                return parser.status, parser.fields, bytes(body)
+    raise tools.BenchError("httpd closed the connection")
 
 
 def ask(httpd, name, response, times):
-    """Sends a request repeatedly over one connection, and checks the responses."""
     body = (httpd.site / response.path[1:]).read_bytes()
     with socket.create_connection((httpd.address, httpd.port), PATIENCE) as connection:
-        client, fields, dictionary = Client(httpd, connection), {}, b""
+        client, fields = functools.partial(exchange, httpd, connection), {}
+        dictionary = b""
         if response.coding == "dcz":
             dictionary = (httpd.site / DICTIONARY[1:]).read_bytes()
-            client.exchange(DICTIONARY, **{"Sec-Fetch-Dest": "document"})
+            client(DICTIONARY, **{"Sec-Fetch-Dest": "document"})
             fields = {"Available-Dictionary": field(dictionary), "Sec-Fetch-Dest": "document",
                       "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}
         if response.status == 304:
-            tag = client.exchange(response.path, response.accept)[1][b"etag"]
+            tag = client(response.path, response.accept)[1][b"etag"]
             fields = {"If-None-Match": tag.decode()}
         for _ in range(times):
-            status, seen, sent = client.exchange(response.path, response.accept, response.method,
+            status, seen, sent = client(response.path, response.accept, response.method,
                                                  **fields)
             coding = seen.get(b"content-encoding", b"").decode()
             if (status, coding) != (response.status, response.coding):
@@ -222,20 +202,20 @@ def ask(httpd, name, response, times):
             if codecs.decode(sent, coding if whole else "", dictionary) != body * whole:
                 raise codecs.WrongBody(f"{name}: the body is another one")
         if response.counted:
-            lines = client.exchange("/elastic-status?auto")[2].decode()
+            lines = client("/elastic-status?auto")[2].decode()
             # The first two are encoded: an encoding is cached when the page is seen again.
             if server.parse_counters(lines)[response.counted] < times - 2:
                 raise tools.BenchError(f"{name}: {response.counted} counts less")
 
 
 def count(run, site, name, response, times, cpu):
-    """The instructions of a server from its start to its end."""
     modules = ("headers", *(setups.CACHE if response.counted == "ElasticCacheHits" else ()))
     httpd = response.setup.serve(run, run.new_name("server"), kind=Counted, site=site, cpu=cpu,
                                  modules=modules)
     httpd.start()
     ask(httpd, name, response, times)
-    return httpd.instructions()
+    tools.wait_for(lambda: httpd.process.poll() is not None, PATIENCE)
+    return instructions_of(pathlib.Path(f"{httpd.profile}-01").read_text(encoding="utf-8"))
 
 
 def make_site(run):
@@ -280,17 +260,16 @@ def beyond(found):
 
 def table(found, baseline=None):
     """The figures in Markdown, beside those of a baseline if there is one."""
-    heads = ["a response", "instructions", "beyond httpd alone"]
-    heads += ["before", "difference"] if baseline is not None else []
-    lines = ["| " + " | ".join(heads) + " |", "|---" + "|---:" * (len(heads) - 1) + "|"]
-    extra = beyond(found)
-    for name, figure in found.items():
-        cells = [name, f"{figure:,}", f"{extra[name]:,}" if name in extra else ""]
-        if baseline is not None:
-            before = baseline.get(name)
-            cells += ["", ""] if before is None else [f"{before:,}", f"{figure - before:+,}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    extra, kept = beyond(found), baseline or {}
+    lines = [["a response", "instructions", "beyond httpd alone", "before", "difference"]]
+    lines.append(["---", *["---:"] * 4])
+    lines += [[name, f"{figure:,}", f"{extra[name]:,}" if name in extra else "",
+               f"{kept[name]:,}" if name in kept else "",
+               f"{figure - kept[name]:+,}" if name in kept else ""]
+              for name, figure in found.items()]
+    cells = [line[:3 if baseline is None else 5] for line in lines]
+    return "\n".join(("|{}|" if line[0] == "---" else "| {} |").format(
+        ("|" if line[0] == "---" else " | ").join(line)) for line in cells)
 
 
 def moved(found, kept):
@@ -302,7 +281,6 @@ def moved(found, kept):
 
 
 def load(path):
-    """[(versions, figures)] of a file: for each set of versions of httpd and its libraries."""
     try:
         kept = [(facts["versions"], facts["instructions"])
                 for facts in json.loads(path.read_text(encoding="utf-8"))]
@@ -314,7 +292,6 @@ def load(path):
 
 
 def write(path, versions, found):
-    """Adds the figures to those that the file has of other versions."""
     kept = [one for one in load(path) if one[0] != versions] if path.exists() else []
     facts = [{"versions": of, "instructions": figures} for of, figures in (*kept, (versions, found))]
     path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

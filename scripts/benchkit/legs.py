@@ -12,8 +12,6 @@ RATES = (5, 20, 100)  # Mbit/s of the client's wire
 
 @dataclasses.dataclass(frozen=True)
 class Leg:
-    """A way to compress: a Setup of httpd's, or for a number nginx with gzip of that level."""
-
     setup: object
     accept: str = "gzip"
     adaptive: bool = False  # it adapts to earlier requests

@@ -1,36 +1,18 @@
-"""Load: wrk in a closed loop, h2load in a closed loop over HTTP/1.1 or HTTP/2.
-
-A closed loop waits for each response, and so measures capacity; under overload it hides the latency
-for users. clients.py is the open loop.
-"""
+"""Load by h2load in a closed loop, which measures capacity and hides latency."""
 
 import contextlib
 import dataclasses
-import math
 import re
 
-from benchkit import sample, stats, tools
+from benchkit import rounds, sample, stats, tools
 
-# wrk rounds its output; its script interface gives the exact figures.
-WRK_REPORT = """
-done = function(summary, latency, requests)
-    local errors = summary.errors
-    local broken = errors.connect + errors.read + errors.write + errors.timeout
-    print(string.format("bench requests=%d usec=%d bytes=%d status=%d broken=%d "
-        .. "p50=%d p95=%d", summary.requests, summary.duration, summary.bytes,
-        errors.status, broken, latency:percentile(50), latency:percentile(95)))
-end
-"""
-
-TOOL_GRACE = 20  # seconds that a load generator may exceed its duration
+TAIL = 20 * stats.BEYOND  # responses of a p95
 SILENCE = 60  # seconds without a byte after which h2load gives up a connection
 COUNT_GRACE = 120  # seconds for a run of a fixed number of requests, whose duration is estimated
 
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """The results of a load generator."""
-
     requests: int  # complete responses
     failed: int  # responses other than 2xx, and requests without a response
     seconds: float
@@ -42,16 +24,6 @@ class Load:
     @property
     def rate(self):
         return stats.ratio(self.requests, self.seconds)
-
-
-def parse_wrk(text):
-    """The Load in WRK_REPORT's line."""
-    line = re.search(r"^bench (.+)$", text, re.MULTILINE)
-    if line is None:
-        raise tools.BenchError("wrk printed no report")
-    field = {key: int(value) for key, value in re.findall(r"(\w+)=(-?\d+)", line.group(1))}
-    return Load(field["requests"], field["status"] + field["broken"], field["usec"] / 1e6,
-                field["bytes"], field["p50"] / 1e3, field["p95"] / 1e3)
 
 
 UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -66,7 +38,6 @@ def parse_duration(text):
 
 
 def parse_h2load(text, log=""):
-    """The Load in h2load's summary; percentiles come from the text of its log file."""
     finished = re.search(r"^finished in (\S+),", text, re.MULTILINE)
     requests = re.search(r"^requests: \d+ total, (\d+) started, (\d+) done, "
                          r"(\d+) succeeded, (\d+) failed", text, re.MULTILINE)
@@ -79,7 +50,7 @@ def parse_h2load(text, log=""):
                  if len(row) >= 3 and row[2].isdigit() and row[1].startswith("2")]
     started, done, succeeded, failed = map(int, requests.groups())
     return Load(succeeded, failed, parse_duration(finished.group(1)), int(traffic.group(1)),
-                stats.percentile(latencies, 50), stats.percentile(latencies, 95), started == done)
+                stats.percentile(latencies, 50), stats.tail(latencies, 95), started == done)
 
 
 PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, to find a request's cost
@@ -87,11 +58,8 @@ LEAST = 1e-5  # the least CPU seconds of a request
 
 
 def count_requests(leg, clients, seconds):
-    """The number of requests that take about `seconds`: slow legs must not be cut off in a
-    response.
-
-    It is estimated from the CPU time of a few responses, because the server's CPU limits the load.
-    """
+    """The number of requests that take about `seconds`, by the CPU time of a few responses: slow
+    legs must not be cut off in a response."""
     probe = min(PROBE, seconds)
     server = leg.server
     pids = sample.family(server.pids, sample.read_parents())
@@ -105,24 +73,15 @@ def count_requests(leg, clients, seconds):
     return max(clients, round(seconds * tries / max(used, LEAST * tries)))
 
 
-def fixed_counts(run, legs, clients, seconds):
-    """Returns a function that loads a leg with as many requests as take about this many seconds."""
-    counts = {leg.name: count_requests(leg, clients, seconds) for leg in legs}
+def fixed_counts(run, legs, clients, seconds, least=lambda leg: 0):
+    """Loads a leg with as many requests as take about this many seconds, or `least(leg)`."""
+    counts = {leg.name: max(least(leg), count_requests(leg, clients, seconds)) for leg in legs}
     return lambda leg: h2load(run, leg.url, leg.headers, clients, counts[leg.name], leg.http2)
 
 
-def header_options(option, headers):
-    return [part for name, value in headers.items() for part in (option, f"{name}: {value}")]
-
-
-def wrk(run, url, headers, seconds, connections):
-    """A closed loop over HTTP/1.1 for a whole number of seconds."""
-    script = run.work / "report.lua"
-    script.write_text(WRK_REPORT, encoding="utf-8")
-    whole = max(1, math.ceil(seconds))
-    command = [tools.find("wrk"), "-t1", f"-c{connections}", f"-d{whole}s", "-s", str(script),
-               *header_options("-H", headers), url]
-    return parse_wrk(run.load(command, whole + TOOL_GRACE))
+def closed(run, legs, clients, seconds, *least):
+    """The rows of rounds of fixed_counts()."""
+    return rounds.measure(run, legs, fixed_counts(run, legs, clients, seconds, *least))
 
 
 def h2load(run, url, headers, clients, requests, http2=False):
@@ -130,7 +89,8 @@ def h2load(run, url, headers, clients, requests, http2=False):
     log = run.work / "h2load.log"
     log.unlink(missing_ok=True)
     command = [tools.find("h2load"), "-t1", f"-c{clients}", f"-N{SILENCE}s", f"-n{requests}",
-               f"--log-file={log}", *header_options("-H", headers)]
+               f"--log-file={log}", *(part for name, value in headers.items()
+                                          for part in ("-H", f"{name}: {value}"))]
     if not http2:
         command.append("--h1")
     if isinstance(url, list):

@@ -18,37 +18,29 @@ def facts(run, programs=()):
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         found = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.MULTILINE)
     model = found.group(1).strip() if found else platform.machine()
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        system = platform.system()
+    text = (tools.ROOT / "configure.ac").read_text(encoding="utf-8")
+    module = re.search(r"AC_INIT\(\[mod_elastic\], \[([^]]+)\]", text).group(1)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return {
-        "machine": f"{os.cpu_count()} × {model}, {memory:.0f} GB, {system_name()}, "
+        "machine": f"{os.cpu_count()} × {model}, {memory:.0f} GB, {system}, "
                    f"Linux {platform.release()}",
-        "versions": [httpd_version(), module_version(), *library_versions(),
+        "versions": [httpd_version(), f"mod_elastic {module}", *library_versions(),
                      *map(tool_version, programs)],
         "layout": "server and load share the only CPU" if run.server_cpu == run.load_cpu else
                   f"server on CPU {run.server_cpu}, load on CPU {run.load_cpu}"}
-
-
-def system_name():
-    try:
-        return platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, AttributeError, KeyError):
-        return platform.system()
 
 
 def httpd_version():
     return re.search(r"Apache/[\d.]+", tools.output_of(tools.httpd(), "-v")).group(0)
 
 
-def module_version():
-    """The version in the sources of the module under test."""
-    text = (tools.ROOT / "configure.ac").read_text(encoding="utf-8")
-    return "mod_elastic " + re.search(r"AC_INIT\(\[mod_elastic\], \[([^]]+)\]", text).group(1)
-
-
 def tool_version(name):
-    """A load generator or a server with its version."""
     program, option = VERSIONS.get(name, (name, "-v"))
-    # wrk prints its version with its usage and fails; nginx and Varnish print to stderr.
+    # nginx and Varnish print to stderr.
     result = subprocess.run([tools.find(program), option], capture_output=True, text=True,
                             timeout=10, check=False)
     found = re.search(r"\d+(\.\d+)+", result.stdout + result.stderr)

@@ -1,6 +1,5 @@
-"""Servers of other projects, private ones of a run, each with the compression of its snippet:
-nginx, lighttpd, h2o and Caddy, which serve a folder's files with one thread; HAProxy and Varnish in
-front of an httpd on the same CPU, whose CPU and memory are included."""
+"""Servers of other projects, with one thread: nginx, lighttpd, h2o, Caddy; HAProxy and Varnish in
+front of an httpd, whose CPU and memory are included."""
 
 import os
 
@@ -24,10 +23,8 @@ http {{
     sendfile on;
     tcp_nopush on;
     keepalive_requests 1000000000;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     server {{
         listen {address}:{port};
@@ -99,7 +96,7 @@ frontend front
     bind {address}:{port}
     default_backend back
 backend back
-    server origin {origin}
+    server origin {host}:{origin_port}
 {snippet}
 """
 
@@ -116,40 +113,37 @@ sub vcl_backend_response {{
 
 
 class Other(server.Server):
-    """`form` is its configuration; `user` and `types` are its syntax for an account and for
-    types."""
+    """`form` is its configuration, with the snippet; `user` and `types` are its syntax for an
+    account and for types, `start_command` what runs it."""
 
-    form, user, types, separator = "", "", "", "\n"
-    snippet_has_folder = False
+    form, user, types, separator, start_command = "", "", "", "\n", ()
+
+    def fields(self):
+        return {"folder": self.folder, "site": self.site, "address": self.address,
+                "port": self.port, "configuration": self.configuration}
 
     def configure(self):
         types = (self.types.format(kind=kind, suffix=suffix)
                  for suffix, kind in server.TYPES.items())
-        snippet = self.snippet
-        if self.snippet_has_folder:
-            snippet = snippet.format(folder=self.folder)
-        return self.form.format(
-            folder=self.folder, site=self.site, address=self.address, port=self.port,
-            user=server.user_line(self.user), types=self.separator.join(types), snippet=snippet,
-            **self.more())
+        return self.form.format(user=server.user_line(self.user), types=self.separator.join(types),
+                                snippet=self.snippet.replace("{folder}", str(self.folder)),
+                                **self.fields())
 
-    def more(self):
-        """Further fields of the form."""
-        return {}
+    def command(self):
+        program, *words = self.start_command
+        return [tools.find(program), *(word.format(**self.fields()) for word in words)]
 
 
 class Nginx(Other):
     name, form, user, types = "nginx", NGINX, "user {};", "{kind} {suffix};"
-
-    def command(self):
-        # -e: before nginx reads its configuration, it would open the system's log.
-        return [tools.find("nginx"), "-p", str(self.folder), "-e", str(self.folder / "error.log"),
-                "-c", str(self.configuration)]
+    # -e: before nginx reads its configuration, it would open the system's log.
+    start_command = "nginx", "-p", "{folder}", "-e", "{folder}/error.log", "-c", "{configuration}"
 
 
 class Lighttpd(Other):
     name, form, user = "lighttpd", LIGHTTPD, 'server.username = "{}"'
-    types, separator, snippet_has_folder = '".{suffix}" => "{kind}"', ", ", True
+    types, separator = '".{suffix}" => "{kind}"', ", "
+    start_command = "lighttpd", "-D", "-f", "{configuration}"
 
     def configure(self):
         cache = self.folder / "cache"
@@ -158,27 +152,21 @@ class Lighttpd(Other):
         cache.chmod(0o777)  # for a user other than the run's; large bodies pass through it
         return super().configure()
 
-    def command(self):
-        return [tools.find("lighttpd"), "-D", "-f", str(self.configuration)]
-
 
 class H2o(Other):
     name, form, user = "h2o", H2O, "user: {}"
-
-    def command(self):
-        return [tools.find("h2o"), "-m", "worker", "-c", str(self.configuration)]
+    start_command = "h2o", "-m", "worker", "-c", "{configuration}"
 
 
 class Caddy(Other):
     """It uses as many threads as CPUs, which is one here."""
 
     name, form = "caddy", CADDY
+    start_command = "caddy", "run", "--config", "{configuration}", "--adapter", "caddyfile"
 
     def command(self):
         # Caddy stores files below the home directory; root's must stay untouched.
-        return ["env", f"HOME={self.folder}", f"PATH={os.environ['PATH']}",
-                tools.find("caddy"), "run", "--config", str(self.configuration), "--adapter",
-                "caddyfile"]
+        return ["env", f"HOME={self.folder}", f"PATH={os.environ['PATH']}", *super().command()]
 
 
 class Proxy(Other):
@@ -189,25 +177,20 @@ class Proxy(Other):
         self.origin = origin
         self.helpers = origin.pids
 
-    def more(self):
-        return {"origin": f"{self.origin.address}:{self.origin.port}",
-                "host": self.origin.address, "origin_port": self.origin.port}
+    def fields(self):
+        return {**super().fields(), "host": self.origin.address, "origin_port": self.origin.port}
 
 
 class Haproxy(Proxy):
     name, form, user = "haproxy", HAPROXY, "user {}"
-
-    def command(self):
-        return [tools.find("haproxy"), "-db", "-f", str(self.configuration)]
+    start_command = "haproxy", "-db", "-f", "{configuration}"
 
 
 class Varnish(Proxy):
     """It compresses what it stores, at the first request, unless it is told to pass."""
 
     name, form = "varnish", VARNISH
-
-    def command(self):
-        return [tools.find("varnishd"), "-F", "-n", str(self.folder / "varnish"),
-                "-T", "none",  # its default, localhost, is a name that a machine may not know
-                "-a", f"{self.address}:{self.port}", "-f", str(self.configuration),
-                "-s", "malloc,64m", "-j", "none"]
+    start_command = ("varnishd", "-F", "-n", "{folder}/varnish",
+                     "-T", "none",  # its default, localhost, is a name that a machine may not know
+                     "-a", "{address}:{port}", "-f", "{configuration}", "-s", "malloc,64m",
+                     "-j", "none")

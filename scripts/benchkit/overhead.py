@@ -1,9 +1,7 @@
-"""The cost of compression: a server's CPU per response beyond that of the same without it.
-
-For a small body this is a small difference of two figures, and a machine's speed may drift by more
-within a second. So each figure is first corrected for the speed that its neighbours in time show;
-then the rounds are pooled, and only then subtracted.
-"""
+"""The cost of compression: CPU per response beyond that without it. For a small body this is a
+small difference, and a machine's speed may drift by more within a second; so figures are first
+corrected for the speed that neighbours in time show, then the rounds are pooled, and then
+subtracted."""
 
 import statistics
 
@@ -20,12 +18,9 @@ LEAST = 0.02
 
 
 def steady(rows, keys):
-    """The rows, in the order of their measurement, each with STEADY.
-
-    `keys` are the columns that name a leg. A leg's figure relative to its median over the rounds
-    shows the machine's speed; it is divided by the median of that over the neighbouring
-    measurements.
-    """
+    """The rows, in the order of their measurement, each with STEADY: a leg's figure relative to its
+    median over the rounds shows the machine's speed, and the median of that over the neighbouring
+    measurements divides it. `keys` are the columns that name a leg."""
     usual = {key: figures[FIGURE] for key, figures in stats.medians(rows, keys, [FIGURE]).items()}
     slowness = [stats.ratio(row[FIGURE], usual[tuple(row[key] for key in keys)]) for row in rows]
     found = []
@@ -37,18 +32,16 @@ def steady(rows, keys):
 
 
 def finding(key, text, rows, over, under, base, each=(), **more):
-    """The Finding of two legs' cost beyond `base`, one relative to the other. Legs are {column:
-    value}; `base` is one, or a pair with one for each side.
-
-    With `each`, the names of columns such as "size", the ratio is the geometric mean over their
-    values. If `over` costs no more than LEAST, the figure is a limit.
-    """
+    """The Finding of two legs' cost beyond `base`, one relative to the other; `base` is one, or a
+    pair with one for each side. With `each`, as per_round(). If `over` costs no more than LEAST,
+    the figure is a limit."""
     legs = (over, under, *(base if isinstance(base, tuple) else (base, base)))
     cells = [table for members in (stats.group(rows, *each).values() if each else [rows])
              if (table := by_round(members, legs))]
     rounds = sorted(set.intersection(*map(set, cells))) if cells else []
     figure = stats.drawn_anew(rounds, lambda drawn: pooled(cells, drawn))
-    at_least = bool(cells) and all(is_least(cell, rounds) for cell in cells)
+    at_least = bool(cells) and all(over - first <= LEAST * first for over, _, first, _ in (
+        middles(cell, rounds) for cell in cells))
     return Finding(key, text, figure, limit="<" if at_least else "", **more)
 
 
@@ -64,11 +57,6 @@ def by_round(rows, legs):
 
 def middles(cell, rounds):
     return [statistics.median(cell[number][place] for number in rounds) for place in range(4)]
-
-
-def is_least(cell, rounds):
-    over, _, base, _ = middles(cell, rounds)
-    return over - base <= LEAST * base
 
 
 def pooled(cells, rounds):

@@ -1,9 +1,7 @@
-"""Debian packages as a source of real web pages: downloaded by apt, unpacked, never installed.
+"""Debian packages as a source of real web pages: downloaded by apt, kept in build/bench/packages
+(or ELASTIC_BENCH_CACHE), never installed."""
 
-They are kept in build/bench/packages (or ELASTIC_BENCH_CACHE) for later runs. A machine that cannot
-download uses those of the packages that are installed.
-"""
-
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -16,7 +14,6 @@ from benchkit.tools import say
 
 KINDS = (".html", ".css", ".js", ".svg", ".json", ".gz")
 LARGEST = 2 << 20  # larger files are data, not pages
-INSTALLED = pathlib.Path("/var/lib/dpkg/info")
 PATIENCE = 600  # seconds for a download of about 30 MB
 
 
@@ -36,7 +33,6 @@ def is_page(path):
 
 
 def names(found):
-    """Packages and their versions, in words."""
     return ", ".join(f"{package.name} {package.version}" for package in found)
 
 
@@ -50,12 +46,12 @@ def get(names, download=True):
     absent = [name for name in names if not (cache() / name / "version").exists()]
     if download and absent:
         fetch(absent)
-    found = [cached(name) or installed(name) for name in names]
+    found = [find(name) for name in names]
     missing = [name for name, package in zip(names, found) if package is None]
     return [package for package in found if package is not None], missing
 
 
-def cached(name):
+def find(name):
     folder = cache() / name
     if not (folder / "version").exists():
         return None
@@ -63,18 +59,6 @@ def cached(name):
     files = sorted((str(path.relative_to(tree)), path) for path in tree.rglob("*")
                    if path.is_file())
     return Package(name, (folder / "version").read_text(encoding="utf-8"), tuple(files))
-
-
-def installed(name):
-    """The package as the system has it, or None if it is not installed."""
-    lists = [path for path in (INSTALLED / f"{name}.list", *INSTALLED.glob(f"{name}:*.list"))
-             if path.exists()]
-    if not lists:
-        return None
-    paths = (pathlib.Path(line) for line in
-             lists[0].read_text(encoding="utf-8", errors="replace").splitlines())
-    files = sorted((str(path)[1:], path) for path in paths if is_page(path))
-    return Package(name, "as installed", tuple(files)) if files else None
 
 
 def fetch(names):
@@ -89,20 +73,14 @@ def fetch(names):
         return
     say(f"downloading {len(names)} Debian packages into {cache()}")
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder:
-        if not download(apt, names, folder):
-            for name in names:  # one unknown name makes apt fail for all
-                download(apt, [name], folder)
+        for some in (names, *([name] for name in names)):  # one unknown name makes apt fail for all
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                if subprocess.run([apt, "download", "-q", *some], cwd=folder, timeout=PATIENCE,
+                                  stdin=subprocess.DEVNULL, capture_output=True,
+                                  check=False).returncode == 0 and some is names:
+                    break
         for path in sorted(pathlib.Path(folder).glob("*.deb")):
             unpack(dpkg, path, pathlib.Path(folder) / "unpacked")
-
-
-def download(apt, names, folder):
-    try:
-        return subprocess.run([apt, "download", "-q", *names], cwd=folder, timeout=PATIENCE,
-                              stdin=subprocess.DEVNULL, capture_output=True,
-                              check=False).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
 
 
 def unpack(dpkg, deb, temporary):

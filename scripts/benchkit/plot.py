@@ -17,9 +17,6 @@ STYLE = {
     "xtick.bottom": False, "ytick.left": False, "ytick.right": False,
 }
 
-NEAR = 1 / 80  # of the largest coordinate: dots nearer than that cover each other
-
-
 @functools.lru_cache(maxsize=None)
 def pyplot():
     """matplotlib.pyplot, set up; imported late, because only a finished run needs it."""
@@ -48,12 +45,10 @@ def drawing(path, columns, width, height, text="#000000"):
 
 @contextlib.contextmanager
 def figure(run, part, caption, columns=1, width=6.5, height=4.0):
-    """The same as a plot of the run."""
     name = run.name_of(part)
     with drawing(run.results / f"{name}.svg", columns, width, height) as axes:
         yield axes
-    run.plots.append({"name": name, "caption": caption,
-                      "description": described(axes[0].figure)})
+    run.plots.append({"name": name, "caption": caption, "description": described(axes[0].figure)})
 
 
 def described(drawing):
@@ -71,16 +66,12 @@ def described(drawing):
 
 def reaches(figures):
     """(middles, [how far down, how far up]) of (middle, low, high), in matplotlib's form; None
-    instead of the latter if no figure has a bar.
-
-    An exact figure has no bar; nor has one with an unbounded interval, as of one round.
-    """
+    instead of the latter if no figure has a bounded interval."""
     sure = [(middle, low, high) if 0 < low < high < math.inf else (middle, math.nan, math.nan)
             for middle, low, high in figures]
     down = [max(middle - low, 0) for middle, low, _ in sure]
     up = [max(high - middle, 0) for middle, _, high in sure]
-    return ([middle for middle, _, _ in sure],
-            None if all(map(math.isnan, down)) else [down, up])
+    return ([middle for middle, _, _ in sure], None if all(map(math.isnan, down)) else [down, up])
 
 
 def bars(axes, names, figures, **options):
@@ -90,8 +81,7 @@ def bars(axes, names, figures, **options):
 
 
 def grouped_bars(axes, groups, series):
-    """Bars side by side in each group; `series` is {label: (colour, (middle, low, high) of
-    each)}."""
+    """Bars side by side in each group; `series` is {label: (colour, figures)}."""
     width = 0.8 / len(series)
     places = range(len(groups))
     for index, (label, (colour, figures)) in enumerate(series.items()):
@@ -99,17 +89,6 @@ def grouped_bars(axes, groups, series):
         bars(axes, [place + shift for place in places], figures, width=width, label=label,
              color=colour)
     axes.set_xticks(places, groups)
-
-
-def thin(points):
-    """Leaves out points that are too near to the last one to be seen."""
-    points = list(points)
-    reach = [NEAR * max((abs(point[axis]) for point in points), default=0) for axis in (0, 1)]
-    kept = points[:1]
-    for point in points[1:]:
-        if any(abs(one - other) > least for one, other, least in zip(point, kept[-1], reach)):
-            kept.append(point)
-    return kept
 
 
 class Curve(typing.NamedTuple):

@@ -1,10 +1,8 @@
-"""Regimes: pages at a load, for legs whose capacities are known; the day; the rows.
+"""Regimes: pages at a load, a share of the CPU that making them takes, which is measured again for
+each round. A leg can serve a load if the ratio of two capacities, measured one after the other,
+allows it: a machine's speed drifts."""
 
-A load is the share of one CPU that is needed to make the uncompressed pages. It is measured again
-for each round, because a machine's speed drifts. A leg can serve a load if the ratio of two
-capacities, measured one after the other, allows it, so that the drift cancels out.
-"""
-
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -20,7 +18,6 @@ LIGHT, HEAVY = 0, 14  # fpm.SCRIPT's work: pages of SIZES take about 0.3 and 4 m
 DAY = ((0, 0.0625), (0.5, 1), (1, 0.0625))  # of its peak; with one of 0.8, from 0.05 and back
 FULL = 0.95  # the share of a leg's capacity from which on it is overloaded
 WARM = 0.5  # seconds until a fixed setup's queue is steady
-BEYOND = 20  # responses that must be beyond a percentile
 STEP = 512  # bytes that a decoder gets at once, to find its first text
 # Another process, which takes half of the server's CPU in turns.
 TURNS = """
@@ -35,8 +32,6 @@ while True:
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """Pages, their loads, and the legs that get them."""
-
     name: str
     loads: tuple
     legs: tuple
@@ -96,24 +91,20 @@ def on_wire(pieces, rate, least=math.inf):
 
 
 def figures_of(results):
-    """Bytes, and times at each rate. A percentile needs BEYOND responses beyond it."""
     found = {"arrivals": len(results), "failed": sum(one.lost for one in results),
              "bytes": stats.mean([one.bytes for one in results], 1)}
     if found["failed"] or not results:
         return found  # when clients have left, times mean nothing
     ends = {"last": [math.inf] * len(results), "first": list(map(first_text, results))}
-    beyond = len(results) // 20
     for rate, (name, least) in itertools.product(RATES, ends.items()):
         times = [1e3 * on_wire(one.pieces, rate, count) for one, count in zip(results, least)]
         found[f"{name}_{rate}"] = stats.mean(times, 3)
-        found[f"{name}_p95_{rate}"] = (round(stats.percentile(times, 95), 3)
-                                       if beyond >= BEYOND else math.nan)
-    return {**found, "beyond_p95": beyond}
+        found[f"{name}_p95_{rate}"] = round(stats.tail(times, 95), 3)
+    return {**found, "beyond_p95": len(results) // 20}
 
 
 class Passes:
-    """The legs of a site, whose servers run, and their results; `notes` names those that could not
-    be started."""
+    """The running servers of legs, and their results; `notes` names those that did not start."""
 
     def __init__(self, run, dynamic, legs, length):
         self.run, self.dynamic, self.legs, self.length = run, dynamic, legs, length
@@ -127,7 +118,6 @@ class Passes:
                 self.notes.append(f"Not measured: {name}: {problem}.")
 
     def serve(self, leg):
-        """A leg's server, after a check of one page."""
         path = build.zlib_alone(self.run) if leg.build == "zlib" else leg.build
         httpd = self.dynamic.serve(leg.setup, **({"elastic": path} if path else {}))
         self.dynamic.check(httpd, leg.accept)
@@ -136,31 +126,36 @@ class Passes:
     def measure(self, family):
         """Adds the rows of a family: each leg's capacity, and each leg, load and round."""
         names = [name for name in family.legs if name in self.servers]
-        other = self.start_other() if family.beside else None
-        capacity = {name: self.dynamic.capacity(
-            self.servers[name], family.paths, self.length.capacity, self.legs[name].accept,
-            self.length.lead if self.legs[name].adaptive else 0.0) for name in names}
-        if other:
-            end_process(other)
+        with self.other(family):
+            capacity = {name: self.dynamic.capacity(
+                self.servers[name], family.paths, self.length.capacity, self.legs[name].accept,
+                self.length.lead if self.legs[name].adaptive else 0.0) for name in names}
         reference = self.reference(family)
         self.capacities += [{"pages": family.name, "leg": name, "pages_per_second": round(one, 1),
                              "loads_1": round(reference, 1)} for name, one in capacity.items()]
-        other = self.start_other() if family.beside else None
-        for at in family.loads:
-            able = {}
-            for name in names:
-                times = stats.ratio(at * reference, capacity[name])
-                if times > FULL:
-                    self.rows.append({"regime": regime_of(family, at), "leg": name, "round": 0,
-                                      "overload": round(times, 3)})
-                else:
-                    able[name] = round(times, 3)
-            self.load(family, at, able)
-        if other:
-            end_process(other)
+        with self.other(family):
+            for at in family.loads:
+                shares = {name: round(stats.ratio(at * reference, capacity[name]), 3)
+                          for name in names}
+                self.rows += [{"regime": regime_of(family, at), "leg": name, "round": 0,
+                               "overload": share} for name, share in shares.items() if share > FULL]
+                self.load(family, at, {name: share for name, share in shares.items()
+                                       if not share > FULL})
 
-    def start_other(self):
-        return self.run.start([sys.executable, "-c", TURNS], self.run.work / "other.log")
+    @contextlib.contextmanager
+    def other(self, family):
+        """For a block: another process, if the family has one."""
+        process = family.beside and self.run.start([sys.executable, "-c", TURNS],
+                                                   self.run.work / "other.log")
+        yield
+        if process:
+            end_process(process)
+
+    def restart(self, httpd):
+        """Drops requests of clients that are gone."""
+        httpd.stop()
+        httpd.start()
+        sample.wait_until_idle(httpd.pids)
 
     def reference(self, family):
         """Visits a second at which making the pages takes a whole CPU."""
@@ -198,10 +193,8 @@ class Passes:
         seen = site.replay(httpd, visits, accept=leg.accept, keep=True)
         row = figures_of(seen.between(*counted))
         share, (start, end) = seen.cpu_share(*counted), counted
-        if row["failed"]:  # restart, to drop requests of clients that are gone
-            httpd.stop()
-            httpd.start()
-            sample.wait_until_idle(httpd.pids)
+        if row["failed"]:
+            self.restart(httpd)
         row |= {"rate": round(row["arrivals"] / (end - start), 1), "cpu_share": share,
                 "cpu_usec": round(1e6 * stats.ratio(share * (end - start), row["arrivals"]), 1),
                 **site.conditions(self.run, seen)}
@@ -225,11 +218,8 @@ def measured(run, families, known, length):
 
 
 def results(rows):
-    """(rows that are results, sentences on the others); raises BenchError if none has a time.
-
-    What has no steady state in any round is overloaded, too: alone, a page takes more CPU than in
-    the closed loop, which cannot say by how much then.
-    """
+    """(rows that are results, sentences on the others); raises BenchError if none has a time. What
+    has no steady state in any round is overloaded, too: a page alone takes more CPU."""
     measured = [row for row in rows if "overload" not in row]
     good, said = rounds.sent(measured)
     steady, queued = rounds.steady(good, len(measured))
@@ -243,10 +233,9 @@ def results(rows):
 
 
 def counts(rows):
-    """The number of arrivals of a cell, in words."""
     cells = stats.group([row for row in rows if "overload" not in row], "regime", "leg")
     sums = [sum(row["arrivals"] for row in of) for of in cells.values()]
     return (f"{len(sums)} cells have {min(sums):,} to {max(sums):,} arrivals each, in "
             f"{min(map(len, cells.values()))} to {max(map(len, cells.values()))} rounds; "
             f"{sum('overload' in row for row in rows)} are overloaded. A percentile stands "
-            f"where at least {BEYOND} responses of the round are beyond it.")
+            f"where at least {stats.BEYOND} responses of the round are beyond it.")

@@ -1,10 +1,6 @@
-"""Regret: a leg's figure relative to that of the best leg in the same regime; from the rows of
-load.
-
-A regime is a load of certain pages. A row is a leg in a regime and a round; it has its figures, or
-`overload` without figures if the leg cannot serve the load. One half of the rounds chooses the best
-leg and the other half is judged by it, so that noise flatters none.
-"""
+"""Regret: a leg's figure relative to that of the best leg in the same regime. A row is a leg in a
+regime and a round; `overload` is instead of figures. One half of the rounds chooses the best leg
+and the other half is judged by it, so that noise flatters none."""
 
 import math
 
@@ -14,18 +10,6 @@ from benchkit.findings import number
 # The tables' name of a figure, and its column for a rate.
 FIGURES = {"time": "last_{}", "time p95": "last_p95_{}", "first text": "first_{}",
            "first text p95": "first_p95_{}", "bytes": "bytes", "CPU": "cpu_usec"}
-
-
-LEAST = 5  # rounds needed to show an interval
-
-
-def interval(ratios):
-    """(middle, low, high) from stats.interval() if there are enough rounds; else the middle
-    alone."""
-    ratios = list(ratios)
-    if len(ratios) >= LEAST:
-        return stats.interval(ratios)
-    return stats.geometric_mean(ratios), 0.0, math.inf
 
 
 def halves(numbers):
@@ -50,12 +34,10 @@ class Regrets:
         self.ratios = {regime: judged(by_leg) for regime, by_leg in cells.items()}
 
     def of(self, leg):
-        """{regime: {round: ratio}}"""
         return {regime: by_leg[leg] for regime, by_leg in self.ratios.items() if leg in by_leg}
 
     def cell(self, regime, leg):
-        """(middle, low, high); NaN if missing."""
-        return interval(self.ratios.get(regime, {}).get(leg, {}).values())
+        return stats.interval(self.ratios.get(regime, {}).get(leg, {}).values())
 
     def between(self, over, under):
         """{regime: {round: ratio}} of one leg relative to another, if both have a figure."""
@@ -64,9 +46,8 @@ class Regrets:
                 for regime, by in self.ratios.items() if over in by and under in by}
 
     def single(self, names):
-        """(the leg of these that one would pin, because its worst regime is the best; {regime:
-        {round: ratio}} of it). Other rounds make the choice. Excludes legs that are overloaded
-        where others are not."""
+        """(the leg of these that one would pin, by its worst regime in other rounds; {regime:
+        {round: ratio}} of it). Excludes legs that are overloaded where others are not."""
         served = {regime for name in names for regime in self.of(name)}
         able = [name for name in names if served and self.of(name).keys() == served]
         numbers = sorted({one for name in able for of in self.of(name).values() for one in of})
@@ -76,8 +57,7 @@ class Regrets:
                 of[one] for one in choose if one in of) for of in self.of(name).values()))
             chosen.append(best)
             for regime, of in self.of(best).items():
-                found.setdefault(regime, {}).update(
-                    {one: of[one] for one in judges if one in of})
+                found.setdefault(regime, {}).update({one: of[one] for one in judges if one in of})
         return " or ".join(dict.fromkeys(chosen)), found
 
 
@@ -95,25 +75,23 @@ def judged(by_leg):
 
 
 def mean(of):
-    """(middle, low, high) of the geometric mean over the regimes of {regime: {round: ratio}}, from
-    the rounds that have all of them."""
+    """The geometric mean over the regimes, from the rounds that have all of them."""
     each = [set(ratios) for ratios in of.values()] or [set()]
     rounds = sorted(set.intersection(*each) or set.union(*each))
-    return interval(stats.geometric_mean(
+    return stats.interval(stats.geometric_mean(
         ratios[one] for ratios in of.values() if one in ratios) for one in rounds)
 
 
 def worst(of):
     """(the regime with the largest middle, (middle, low, high) there)."""
-    figures = {regime: interval(ratios.values()) for regime, ratios in of.items() if ratios}
+    figures = {regime: stats.interval(ratios.values()) for regime, ratios in of.items() if ratios}
     if not figures:
         return "", (math.nan, 0.0, math.inf)
     return max(figures.items(), key=lambda one: one[1][0])
 
 
 def served(regrets, leg):
-    """In words: the number of regimes in which the leg has figures, and in which it is
-    overloaded."""
+    """In words: in how many regimes the leg has figures, and in how many it is overloaded."""
     count, found = len(regrets.of(leg)), regrets.overloads.get(leg, {})
     most = max(found.values(), default=0)
     return (f"{count}" + f"; {len(found)} overloaded" * bool(found)
@@ -127,15 +105,13 @@ def summary(rows, population, rate):
                  for name, column in FIGURES.items()}
     found = []
     for leg in names:
-        time = by_figure["time"]
-        regime, (most, _, _) = worst(time.of(leg))
+        of = {name: regrets.of(leg) for name, regrets in by_figure.items()}
+        most = {name: worst(of[name]) for name in ("time", "time p95", "first text")}
         found.append({
-            "leg": leg, "regimes": served(time, leg), "time": mean(time.of(leg))[0],
-            "worst time": most, "worst at": regime,
-            "worst p95": worst(by_figure["time p95"].of(leg))[1][0],
-            "worst first text": worst(by_figure["first text"].of(leg))[1][0],
-            "bytes": mean(by_figure["bytes"].of(leg))[0],
-            "CPU": mean(by_figure["CPU"].of(leg))[0]})
+            "leg": leg, "regimes": served(by_figure["time"], leg), "time": mean(of["time"])[0],
+            "worst time": most["time"][1][0], "worst at": most["time"][0],
+            "worst p95": most["time p95"][1][0], "worst first text": most["first text"][1][0],
+            "bytes": mean(of["bytes"])[0], "CPU": mean(of["CPU"])[0]})
     return found
 
 
@@ -158,12 +134,10 @@ def by_regime(rows, population, rate, figure="time"):
 
 
 def two(ratio):
-    """With two decimals."""
     return "–" if math.isnan(ratio) else f"{ratio:.2f}"
 
 
 def text(figure):
-    """The same with the interval, if there is one."""
     middle, low, high = figure
     known = not math.isnan(middle) and 0 < low and high < math.inf
     return two(middle) + (f" ({two(low)}–{two(high)})" if known else "")
@@ -175,25 +149,21 @@ def markdown(heads, lines):
 
 
 def page(experiment):
-    """The tables of every population and rate, as Markdown."""
     rows = rows_of(experiment)
     parts = [f"# Regret\n\n{experiment['setup']} {experiment['text']}\n\n"
              f"`{experiment['command']}`, {experiment['when']}, {experiment['rounds']} rounds, "
              f"{experiment['machine']}; {'; '.join(experiment['versions'])}."]
     for population, whom in legs.POPULATIONS.items():
-        for rate in legs.RATES:
-            for figure in ("time", "time p95", "first text"):
-                regimes, lines = by_regime(rows, population, rate, figure)
-                parts.append(f"## {whom.capitalize()}, {rate} Mbit/s: {figure}\n\n"
-                             + markdown(["", "mean", "worst", *regimes], lines))
-        for figure in ("bytes", "CPU"):
-            regimes, lines = by_regime(rows, population, legs.RATES[0], figure)
-            parts.append(f"## {whom.capitalize()}: {figure}\n\n"
+        each = [(figure, rate, f", {rate} Mbit/s") for rate in legs.RATES
+                for figure in ("time", "time p95", "first text")]
+        for figure, rate, over in (*each, *((name, legs.RATES[0], "") for name in ("bytes", "CPU"))):
+            regimes, lines = by_regime(rows, population, rate, figure)
+            parts.append(f"## {whom.capitalize()}{over}: {figure}\n\n"
                          + markdown(["", "mean", "worst", *regimes], lines))
     return "\n\n".join([*parts, *experiment["conditions"]]) + "\n"
 
 
-def rows_of(experiment):
-    """Each round's rows, as dicts, of an experiment's facts; empty if it has none."""
-    table = experiment["tables"].get(f"{experiment['name']}-rounds", {"columns": (), "rows": ()})
+def rows_of(experiment, part="rounds"):
+    """A table's rows, as dicts, in an experiment's facts; empty if it is missing."""
+    table = experiment["tables"].get(f"{experiment['name']}-{part}", {"columns": (), "rows": ()})
     return [dict(zip(table["columns"], row)) for row in table["rows"]]

@@ -1,5 +1,4 @@
-"""Releases of npm packages, each beside the previous one: a framework, a charting library, a
-utility; a patch release and a minor one."""
+"""Releases of npm packages, each beside the previous one."""
 
 import contextlib
 import dataclasses
@@ -27,7 +26,6 @@ class Release:
 
     @property
     def paths(self):
-        """The site's paths of both."""
         return tuple(f"/assets/{self.package}.{self.new}.{which}.js" for which in ("old", "new"))
 
 
@@ -37,24 +35,18 @@ RELEASES = (Release("vue", "dist/vue.global.prod.js", "3.5.12", "3.5.13"),
             Release("axios", "dist/axios.min.js", "1.7.9", "1.8.0"))
 
 
-def old_path(path):
-    """The path of the release before the one at `path`."""
-    return path.replace(".new.js", ".old.js")
-
-
 def get(release, download):
     """(the old file, the new one); raises BenchError if the package is not available."""
-    return tuple(read(release, version, download) for version in (release.old, release.new))
-
-
-def read(release, version, download):
-    archive = packages.cache() / "npm" / f"{release.package}-{version}.tgz"
-    if not archive.exists():
-        if not download:
-            raise tools.BenchError("nothing is downloaded in this run")
-        fetch(f"{release.package}@{version}", archive)
-    with tarfile.open(archive) as opened:
-        return opened.extractfile(f"package/{release.file}").read()
+    found = []
+    for version in (release.old, release.new):
+        archive = packages.cache() / "npm" / f"{release.package}-{version}.tgz"
+        if not archive.exists():
+            if not download:
+                raise tools.BenchError("nothing is downloaded in this run")
+            fetch(f"{release.package}@{version}", archive)
+        with tarfile.open(archive) as opened:
+            found.append(opened.extractfile(f"package/{release.file}").read())
+    return found
 
 
 def fetch(name, archive):

@@ -1,8 +1,4 @@
-"""The report: one self-contained HTML page, and a JSON of every figure beside it.
-
-The page is the template report.html with that JSON's content; plots are inline SVG, and there is no
-script.
-"""
+"""The report: one HTML page without scripts, by report.html, and a JSON of every figure."""
 
 import json
 import pathlib
@@ -18,16 +14,7 @@ CHARTS = ("peers", "load")  # their first plots are at the top
 COORDINATE = re.compile(r"-?\d+\.\d+")
 
 
-def gather(out, names, problems):
-    """The content of the JSON: {"experiments": {name: facts}, "not_run": {name: why}}."""
-    found = {name: facts for name in names
-             if (facts := results.load(pathlib.Path(out), name)) is not None}
-    return {"experiments": found,
-            "not_run": {name: why for name, why in problems.items() if name not in found}}
-
-
 def figure(value):
-    """A table's figure in the form of the page."""
     if isinstance(value, float):
         return number(value) if abs(value) < 1e5 else f"{value:,.0f}"
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
@@ -38,10 +25,6 @@ class Drawings:
 
     def __init__(self):
         self.classes = {}  # {style: class}
-
-    @property
-    def css(self):
-        return "\n".join(f"svg .{name}{{{style}}}" for style, name in self.classes.items())
 
     def class_of(self, found):
         style = re.sub(r"font: ([\d.]+px)[^;]*", r"font-size:\1", found.group(1))
@@ -70,7 +53,6 @@ class Drawings:
 
 
 def page(data, out, beside):
-    """The page of gather()'s result; `beside` is the JSON's name, `out` has the plots."""
     import jinja2  # late, so that `bench --help` needs no package
 
     environment = jinja2.Environment(
@@ -84,17 +66,20 @@ def page(data, out, beside):
              for name, one in data["experiments"].items()}
     heads = {name: results.headline(one) for name, one in data["experiments"].items()}
     return environment.get_template("report.html").render(
-        data, drawn=drawn, styles=drawings.css, heads=heads, beside=beside,
-        charts=[one for one in CHARTS if drawn.get(one)])
+        data, drawn=drawn, heads=heads, beside=beside,
+        charts=[one for one in CHARTS if drawn.get(one)], styles="\n".join(
+            f"svg .{name}{{{style}}}" for style, name in drawings.classes.items()))
 
 
 def write(out, names, problems, path=None):
-    """Writes page and JSON of the results in `out`: report.html there, or `path`; returns its
-    path."""
-    path = pathlib.Path(path or pathlib.Path(out) / "report.html")
-    data = gather(out, names, problems)
+    """Writes report.html in `out`, or `path`, and the JSON beside it; returns its path."""
+    out = pathlib.Path(out)
+    path = pathlib.Path(path or out / "report.html")
+    found = {name: facts for name in names if (facts := results.load(out, name)) is not None}
+    data = {"experiments": found,
+            "not_run": {name: why for name, why in problems.items() if name not in found}}
     beside = path.with_suffix(".json")
-    text = page(data, pathlib.Path(out), beside.name)
+    text = page(data, out, beside.name)
     if len(text.encode()) > MOST:
         raise BenchError(f"the page has {len(text.encode())} bytes, more than {MOST}")
     try:

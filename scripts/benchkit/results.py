@@ -1,7 +1,4 @@
-"""The results of an experiment: NAME.json beside its tables (CSV) and plots (SVG).
-
-A report can be made from a folder of them at any time.
-"""
+"""The results of an experiment: NAME.json beside its tables (CSV) and plots (SVG)."""
 
 from __future__ import annotations
 
@@ -26,14 +23,9 @@ class Outcome:
     conditions: list = dataclasses.field(default_factory=list)  # failures, disturbance
     tools: tuple = ()  # with relevant versions
 
-    def finding(self):
-        """The headline's finding; raises KeyError if it is missing."""
-        return {one.key: one for one in self.findings}[self.headline]
-
 
 def save(run, outcome, experiment, command):
-    """Writes NAME.json into the run's results."""
-    headline = outcome.finding()
+    headline = {one.key: one for one in outcome.findings}[outcome.headline]
     facts = {
         "name": run.name, "title": experiment.TITLE, "source": experiment.SOURCE,
         "setup": experiment.SETUP, "there": experiment.THERE, "command": command,
@@ -52,16 +44,16 @@ def save(run, outcome, experiment, command):
 
 def compact(rows):
     """The columns and rows of a table, with numbers to DIGITS digits."""
+
+    def short(value):
+        if isinstance(value, float) and math.isfinite(value):
+            value = float(f"{value:.{DIGITS}g}")
+            return int(value) if value.is_integer() else value
+        return value
+
     columns = list(dict.fromkeys(column for row in rows for column in row))
     return {"columns": columns, "rows": [[short(row.get(column)) for column in columns]
                                          for row in rows]}
-
-
-def short(value):
-    if isinstance(value, float) and math.isfinite(value):
-        value = float(f"{value:.{DIGITS}g}")
-        return int(value) if value.is_integer() else value
-    return value
 
 
 def finite(value):
@@ -74,11 +66,9 @@ def finite(value):
 
 
 def load(folder, name):
-    """The facts of NAME in `folder`, or None if they are missing."""
     path = folder / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def headline(facts):
-    """The main finding in an experiment's facts."""
     return next(one for one in facts["findings"] if one["key"] == facts["headline"])

@@ -1,9 +1,6 @@
-"""Legs, checked once and then measured in interleaved rounds.
-
-Every round visits every leg, so that a slower machine slows all of them; every other round goes
-backwards, so that no leg always follows the same neighbour. A leg is measured only after one of its
-responses was decoded and compared with the expected body.
-"""
+"""Legs, checked once and then measured in interleaved rounds: a slower machine slows all legs, and
+no leg always follows the same neighbour. A leg is measured only after one of its responses was
+decoded and compared with the expected body."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import time
 
 from benchkit import clients, codecs, sample, stats
 
-LEAST = {"smoke": 1, "quick": 2, "normal": 3}  # rounds, however long they take
+LEAST = {"smoke": 1, "quick": 2, "normal": stats.LEAST}  # rounds, however long they take
 MOST = 60  # rounds: more would add little
 SATURATED = 0.97  # of the server's CPU, all processes: the queue keeps growing
 DISTURBED = 0.05  # a share of the server's CPU used by others that the report mentions
@@ -44,8 +41,7 @@ class Leg:
 
 
 def check(leg):
-    """Checks one response of the leg; returns its body's size. Raises codecs.WrongBody if it is
-    wrong."""
+    """The body's size of one response; raises codecs.WrongBody if it is wrong."""
     status, headers, body = leg.server.get(leg.path, leg.headers)
     coding = headers.get("Content-Encoding", "")
     if status != 200 or leg.coding not in (None, coding):
@@ -56,19 +52,18 @@ def check(leg):
     return len(body)
 
 
-def measure(run, legs, generate, share=1.0):
+def measure(run, legs, generate):
     """The rows of the raw table: every leg in every round, under the load `generate(leg)`."""
     sizes = {leg.name: check(leg) for leg in legs}
     return [{**leg.labels, "round": number, "body_bytes": len(leg.body),
              "sent_bytes": sizes[leg.name], **sample.measure(leg.server, generate, leg)}
-            for number, leg in interleaved(run, legs, share)]
+            for number, leg in interleaved(run, legs)]
 
 
-def interleaved(run, legs, share=1.0, count=0):
-    """(round, leg) of every leg in every round, every other round backwards, until this share of
-    the budget has no time for another round; or `count` rounds."""
+def interleaved(run, legs, count=0):
+    """(round, leg) of every leg in every round, every other round backwards, until the budget has
+    no time for another round; or `count` rounds."""
     legs, began = list(legs), time.monotonic()
-    end = 0.0 if count else run.part(share)[0]
     for number in range(1, (count or MOST) + 1):
         for leg in legs if number % 2 else reversed(legs):
             run.progress(f"(round {number})")
@@ -76,43 +71,40 @@ def interleaved(run, legs, share=1.0, count=0):
         run.rounds = max(run.rounds, number)
         now = time.monotonic()
         least = max(LEAST[run.scale], run.least)
-        if not count and number >= least and now + (now - began) / number > end:
+        if not count and number >= least and now + (now - began) / number > run.started + run.seconds:
             return
 
 
 def sent(rows):
-    """(the valid rows of open loops, sentences on the others).
+    """(the valid rows of open loops, sentences on the others). One shows the load, not the server,
+    if too little was sent in time, or if its clients took too much of their CPU."""
+    return left(rows, lambda row: row["sent_share"] >= clients.SENT
+                and row["load_cpu_share"] <= clients.BUSY,
+                f"legs are no result: less than {100 * clients.SENT:.0f} % of their requests were "
+                f"sent in time, or the load took more than {100 * clients.BUSY:.0f} % of its CPU.")
 
-    A leg shows the load instead of the server if less than clients.SENT was sent in time, or if its
-    clients took more than clients.BUSY of their CPU.
-    """
-    good = [row for row in rows if row["sent_share"] >= clients.SENT
-            and row["load_cpu_share"] <= clients.BUSY]
+
+def left(rows, is_good, why, of=0):
+    good = [row for row in rows if is_good(row)]
     bad = len(rows) - len(good)
-    return good, [f"{bad} of {len(rows)} legs are no result: less than {100 * clients.SENT:.0f} % "
-                  f"of their requests were sent in time, or the load took more than "
-                  f"{100 * clients.BUSY:.0f} % of its CPU."] if bad else []
+    return good, [f"{bad} of {of or len(rows)} {why}"] if bad else []
 
 
 def is_steady(run, row):
-    """True if a pass of an open loop has times, because its queue ends. At the scale smoke, which
-    gives no figures, true if nothing was lost."""
+    """True if a pass has times, because its queue ends; at the scale smoke if nothing was lost."""
     return not row["failed"] and (
         run.scale == "smoke" or row["cpu_share"] + row["foreign_share"] <= SATURATED)
 
 
 def steady(rows, of=0):
     """(the rows with a steady state, sentences on the others, which are `of` in all)."""
-    good = [row for row in rows if row["steady"]]
-    bad = len(rows) - len(good)
-    return good, [f"{bad} of {of or len(rows)} rows are no steady state, and have no time: "
-                  "requests failed, or processes took more than "
-                  f"{100 * SATURATED:.0f} % of the server's CPU."] if bad else []
+    return left(rows, lambda row: row["steady"], "rows are no steady state, and have no time: "
+                f"requests failed, or processes took more than {100 * SATURATED:.0f} % of the "
+                "server's CPU.", of)
 
 
 def remarks(rows, by=""):
-    """Remarks on how the rows were measured: failures, named by the column `by`, and
-    disturbance."""
+    """How the rows were measured: failures, named by the column `by`, and disturbance."""
     found = []
     for (name,), members in (stats.group(rows, by) if by else {("",): rows}).items():
         failed = sum(row["failed"] for row in members)

@@ -1,8 +1,5 @@
-"""One run of one experiment: its work directory, its processes and its results.
-
-Everything is made in a temporary directory; results move to their place only when the run is
-complete. However the run ends, its processes are ended and the directory is removed.
-"""
+"""One run of one experiment: its work directory, processes and results, which move to their place
+only when the run is complete. However it ends, nothing else is left."""
 
 from __future__ import annotations
 
@@ -28,11 +25,8 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 
 class Run:
-    """The context of an experiment; use it in a with statement.
-
-    `seconds` is its budget: rounds.interleaved() repeats its legs until that is used, at least
-    `least` times.
-    """
+    """The context of an experiment. `seconds` is its budget: rounds.interleaved() repeats its legs
+    until that is used, at least `least` times."""
 
     def __init__(self, name, scale="normal", out=None, seconds=0.0, download=True, least=0):
         self.name, self.scale, self.seconds = name, scale, seconds
@@ -42,11 +36,11 @@ class Run:
         self.corpora = []  # rows of corpus.composition()
         self.tables = {}  # {file name: (caption, rows)} for the report
         self.plots = []  # the descriptions from plot.figure()
-        self.rounds = 0  # of the part with the most
+        self.rounds = 0
         self.started = self._told = time.monotonic()
-        self._parts = 0.0  # the sum of the shares of the parts begun so far
         self._names = 0
         self._ends = contextlib.ExitStack()
+        self.at_end = self._ends.callback  # for a function that runs however the run ends
         # A single CPU does both; the report says so.
         self.server_cpu, self.load_cpu = CPUS[0], CPUS[-1]
 
@@ -72,20 +66,11 @@ class Run:
         return path
 
     def new_name(self, kind):
-        """A folder name that is unique in the run."""
         self._names += 1
         return f"{kind}-{self._names}"
 
     def add_corpus(self, name, bodies, origin):
-        """Adds a row to the table of served bodies."""
         self.corpora.append(corpus.composition(name, bodies, origin))
-
-    def part(self, share):
-        """(when a part of the experiment with this share of its time should end, by the budget; the
-        seconds until then)."""
-        self._parts += share
-        end = self.started + self._parts * self.seconds
-        return end, max(0.0, end - time.monotonic())
 
     def progress(self, what=""):
         """Prints that the run continues, unless it did so recently."""
@@ -94,15 +79,9 @@ class Run:
             self._told = now
             say(f"{self.name}: {now - self.started:.0f} of about {self.seconds:.0f} s {what}")
 
-    def at_end(self, function, *arguments):
-        """Registers a function for the end of the run, however it ends; the last one runs first."""
-        self._ends.callback(function, *arguments)
-
     def start(self, command, log, prefix=(), cpu=None):
         """Starts a server on the server's CPU; it ends with the run, and with this process.
-
-        `prefix` is a command that runs another in its place, such as nsenter.
-        """
+        `prefix` is a command that runs another in its place."""
         cpu = self.server_cpu if cpu is None else cpu
         argv = [*prefix, tools.find("taskset"), "-c", str(cpu), *command]
         setpriv = shutil.which("setpriv")
@@ -116,8 +95,8 @@ class Run:
         return process
 
     def start_until(self, ready, command, log, patience, cpu=None):
-        """The same for a required program: returns when it runs and is `ready(its process)`, or
-        raises BenchError with the last line that it printed."""
+        """The same until it is `ready(its process)`; raises BenchError with the last line it
+        printed."""
         process = self.start(command, log, cpu=cpu)
         tools.wait_for(lambda: ready(process) or process.poll() is not None, patience, 0.01)
         if process.poll() is not None or not ready(process):
@@ -126,7 +105,6 @@ class Run:
         return process
 
     def load(self, command, timeout):
-        """Runs a load generator on the other CPU; returns its output."""
         argv = [tools.find("taskset"), "-c", str(self.load_cpu), *command]
         try:
             return tools.output_of(*argv, timeout=timeout)
@@ -138,10 +116,7 @@ class Run:
         return f"{self.name}-{part}" if part else self.name
 
     def save_table(self, part, rows, caption=""):
-        """Writes rows (dicts) as CSV; the columns are those of all rows, in order.
-
-        The report shows tables with a caption.
-        """
+        """Writes rows (dicts) as CSV; the report shows those with a caption."""
         name = self.name_of(part)
         if caption:
             self.tables[name] = caption, rows
@@ -192,11 +167,9 @@ def end_process(process):
 def group_runs(group):
     """True if the group has a process that is no zombie (some systems' init reaps late)."""
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with contextlib.suppress(OSError):  # ended since the listing
             text = path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue  # ended since the listing
-        state, _, of_group = text[text.rindex(")") + 2:].split()[:3]
-        if int(of_group) == group and state not in "ZX":
-            return True
+            state, _, of_group = text[text.rindex(")") + 2:].split()[:3]
+            if int(of_group) == group and state not in "ZX":
+                return True
     return False

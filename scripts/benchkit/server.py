@@ -69,7 +69,6 @@ def free_port(address="127.0.0.1"):
 
 
 def unprivileged_user():
-    """The account for a server that root starts; empty for other users."""
     if os.geteuid() != 0:
         return ""
     for name in ("www-data", "apache", "nobody"):
@@ -84,21 +83,12 @@ def user_line(form):
     return form.format(name) if name else ""
 
 
-def load_lines(modules):
-    paths = ((name, tools.httpd_module(name)) for name in modules)
-    return "\n".join(f"LoadModule {name}_module {path}" for name, path in paths if path)
-
-
 class Server:
-    """A server of the run. `site` is its document root; fill it before start().
-
-    A subclass defines its configuration and start. `place` is where it listens: an address, and a
-    command that enters that address's network namespace. `cpu` is its CPU if it is not the
-    servers'.
-    """
+    """A server of the run. `site` is its document root; fill it before start(). `place` is an
+    address, and a command that enters its network namespace; `cpu` is its CPU if not the
+    servers'."""
 
     name = "server"
-    scheme = "http"
 
     def __init__(self, run, folder, snippet, site=None, place=("127.0.0.1", ()), cpu=None):
         self.run = run
@@ -118,14 +108,6 @@ class Server:
         # taskset, setpriv and nsenter exec in place
         return [self.process.pid, *self.helpers]
 
-    def configure(self):
-        """The text of the configuration for self.port, without the snippet."""
-        raise NotImplementedError
-
-    def command(self):
-        """The command that runs the server in the foreground."""
-        raise NotImplementedError
-
     def start(self):
         for _ in range(PORT_TRIES):
             # No other process takes ports in a namespace of its own.
@@ -139,7 +121,8 @@ class Server:
                 break
             for path in self.logs:
                 path.unlink()
-        raise tools.BenchError(f"{self.name} did not start: {self.last_lines()}")
+        said = [" ".join(path.read_text(errors="replace").splitlines()[-2:]) for path in self.logs]
+        raise tools.BenchError(f"{self.name} did not start: {' / '.join(filter(None, said))}")
 
     def listens(self):
         if self.prefix:  # not reachable from here: its socket is in its namespace's table
@@ -152,19 +135,14 @@ class Server:
         return False
 
     def stop(self):
-        """Ends the server before the run does, so that its logs are complete."""
         end_process(self.process)
 
     @property
     def logs(self):
         return [path for path in (self.log, self.folder / "error.log") if path.exists()]
 
-    def last_lines(self):
-        texts = (path.read_text(errors="replace") for path in self.logs)
-        return " / ".join(" ".join(text.splitlines()[-2:]) for text in texts if text.strip())
-
     def url(self, path):
-        return f"{self.scheme}://{self.address}:{self.port}{path}"
+        return f"http://{self.address}:{self.port}{path}"
 
     def connect(self):
         return http.client.HTTPConnection(self.address, self.port, timeout=30)
@@ -186,12 +164,8 @@ class Server:
 
 
 class Httpd(Server):
-    """An httpd with this module, or without it if `elastic` is False.
-
-    `snippet` goes to the end of its configuration; {folder} and {site} are replaced in it. Each of
-    `children` has `threads`; with fewer than there are connections, httpd closes kept connections,
-    which their clients count as failures.
-    """
+    """An httpd, with this module unless `elastic` is False. Each of `children` has `threads`; with
+    fewer than connections, httpd closes kept ones, which their clients count as failures."""
 
     name = "httpd"
     mpm = "event"
@@ -206,7 +180,6 @@ class Httpd(Server):
         self.children = children
 
     def workers(self):
-        """The lines that set the number of workers."""
         return THREADS.format(children=self.children, threads=self.threads,
                               workers=self.children * self.threads)
 
@@ -225,7 +198,9 @@ class Httpd(Server):
         text = CONFIGURATION.format(
             folder=self.folder, site=self.site, port=self.port, address=self.address,
             workers=self.workers(), user=user_line("User {}"),
-            modules=load_lines((f"mpm_{self.mpm}", *self.base_modules, *self.modules)),
+            modules="\n".join(f"LoadModule {name}_module {path}" for name in (
+                f"mpm_{self.mpm}", *self.base_modules, *self.modules)
+                if (path := tools.httpd_module(name))),
             types="\n".join(f"AddType {kind} .{suffix}" for suffix, kind in TYPES.items()))
         if self.elastic:
             module = tools.elastic_module() if self.elastic is True else self.elastic
@@ -246,10 +221,7 @@ class Httpd(Server):
 
 
 def built_in(run, *codings):
-    """The codings for which the module has an encoder.
-
-    Needs responses to find out: configtest only warns of a coding that is not built in.
-    """
+    """The codings that the module encodes; configtest only warns of those that are not built in."""
     httpd = Httpd(run, "codings", "Elastic On\nElasticMinSize 0\n")
     (httpd.site / "page.html").write_bytes(b"<p>a page</p>" * 100)
     httpd.start()
@@ -260,6 +232,5 @@ def built_in(run, *codings):
 
 
 def parse_counters(text):
-    """{key: number} of the lines "Key: number"; others are left out."""
     pairs = (line.partition(": ") for line in text.splitlines())
     return {key: int(value) for key, _, value in pairs if value.strip().isdigit()}

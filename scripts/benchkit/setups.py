@@ -24,10 +24,7 @@ class Setup:
         return ALL_CODINGS if self.coding is None else self.coding or "identity"
 
     def serve(self, run, folder, snippet="", modules=(), kind=server.Httpd, **options):
-        """An httpd with this setup, not yet started; its folder's name is made from a title.
-
-        `elastic` is the path of another build of this module.
-        """
+        """An httpd with this setup, not yet started; `elastic` is the path of another build."""
         return kind(run, folder.replace(" ", "-"), snippet + self.snippet,
                     modules=(*modules, *self.modules), **{"elastic": self.is_ours, **options})
 
@@ -57,12 +54,17 @@ def mod_brotli(level):
 
 
 NOTHING = Setup("", coding="")
-DEFAULT = Setup("Elastic On\n", coding=None)
+CGI = """
+ScriptSock {folder}/cgi.sock
+<Directory {site}>
+    Options ExecCGI
+    AddHandler cgi-script .cgi
+</Directory>
+"""  # needs cgid
 ANY_SIZE = "ElasticMinSize 0\n"
 
 
 def location(path, *settings):
-    """Configuration lines that make this module compress a path."""
     lines = "".join(f"    {line}\n" for line in ("Elastic On", *settings))
     return f"<Location {path}>\n{lines}</Location>\n"
 

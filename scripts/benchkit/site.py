@@ -1,12 +1,9 @@
-"""A dynamic site: servers in front of one php-fpm, all on one CPU, and an open loop of clients.
+"""A dynamic site: servers in front of one php-fpm, all on one CPU, and an open loop of clients."""
 
-Every pass starts a server, or uses a running one, replays visits to it, and reads its log.
-"""
-
-import dataclasses
 import math
 import random
 import re
+import typing
 
 from benchkit import arrivals, clients, codecs, fpm, load, others, sample, tools
 
@@ -32,8 +29,7 @@ NGINX = "        gzip on;\n        gzip_comp_level {level};\n"
 LOGGED = re.compile(r"^(\d+) (\d+|-) (~?)(\d+|-)$", re.MULTILINE)
 
 
-@dataclasses.dataclass(frozen=True)
-class Logged:
+class Logged(typing.NamedTuple):
     """A response in the server's own log."""
 
     at: float  # the time of its request, in seconds since the epoch
@@ -43,16 +39,14 @@ class Logged:
 
 
 class Site:
-    """An application's page at `path`; the needs of an httpd in front of it, and the pids whose CPU
-    counts with each server's."""
+    """An application's page at `path`, and the pids whose CPU counts with each server's."""
 
     def __init__(self, run, folder, path, snippet, helpers):
         self.run, self.folder, self.path = run, folder, path
         self.snippet, self.helpers = snippet + SNIPPET, helpers
 
     def serve(self, setup, more="", **options):
-        """A started server: an httpd with a Setup, or for a number nginx with gzip of that
-        level."""
+        """A started server: an httpd with a Setup, or for a number nginx with that level."""
         name = self.run.new_name("server")
         if isinstance(setup, int):
             lines = fpm.NGINX.format(socket=fpm.socket_of(self.run)) + (
@@ -66,8 +60,7 @@ class Site:
         return made
 
     def check(self, httpd, accept, coding=None):
-        """Raises WrongBody if a page does not come in `coding` (None: any), or does not decode to
-        the body that the server sends without a coding."""
+        """Raises WrongBody if a page does not come in `coding` (None: any), or is another one."""
         path = f"{self.path}?seed=1"
         status, headers, body = httpd.get(path, {"Accept-Encoding": accept})
         plain = httpd.get(path)[2]
@@ -77,8 +70,7 @@ class Site:
                                    f"Content-Encoding '{came}'")
 
     def capacity(self, httpd, paths, seconds, accept="gzip", lead=0.0):
-        """The pages a second that a server serves to clients that wait for each page; measured
-        after `lead` seconds of the same, which an adaptive setup needs."""
+        """Pages a second in a closed loop; after `lead` seconds, which an adaptive setup needs."""
         urls, headers, rate = [httpd.url(path) for path in paths], {"Accept-Encoding": accept}, 0.0
         for length in (0.0, lead, seconds):  # the first one finds the number of requests
             if length or not rate:
@@ -87,11 +79,8 @@ class Site:
         return rate
 
     def working_capacity(self, httpd, paths, seconds):
-        """Visits per second that would take all of its CPU for a server that also waits in between.
-
-        If requests queue, each process repeats one task with warm caches, and a page costs up to a
-        third less than a single one.
-        """
+        """Visits per second that would take all of its CPU for a server that also waits in between:
+        where requests queue, warm caches make a page cost up to a third less."""
         rate = WORKING * self.capacity(httpd, paths, seconds / 2)
         for _ in range(TRIES):
             times = arrivals.steady(rate, seconds, 1)
@@ -112,9 +101,8 @@ class Site:
         """Stops the server; returns the log's entry of each response."""
         httpd.stop()
         text = (httpd.folder / "levels.log").read_text(encoding="utf-8")
-        return [Logged(int(at) / 1e3, 0 if level == "-" else int(level),
-                       0 if usec == "-" else int(usec), mark == "~")
-                for at, level, mark, usec in LOGGED.findall(text)]
+        return [Logged(int(at) / 1e3, int(level.strip("-") or 0), int(usec.strip("-") or 0),
+                       mark == "~") for at, level, mark, usec in LOGGED.findall(text)]
 
 
 def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip", keep=False):
@@ -137,7 +125,6 @@ def php(run):
 
 
 def pages(times, path="/page.php"):
-    """Visits of pages of fpm.PAGE_BYTES, all different, at these times."""
     return [clients.Visit(at, path) for at in times]
 
 
@@ -149,10 +136,8 @@ BLOCK = 400  # visits with the exact share of each size, and the same pages in e
 
 
 def block(sizes=SIZES, work=WORK):
-    """The paths of a block's pages, the same for everything that is compared. The sizes alternate:
-    the clients of a closed loop ask for the first of them only, and those have each size in its
-    share.
-    """
+    """The paths of a block's pages. The sizes alternate: the clients of a closed loop ask for the
+    first of them only, and those have each size in its share."""
     source, placed = random.Random(1), []
     for size, share in sizes:
         count = round(share * BLOCK)
@@ -163,8 +148,7 @@ def block(sizes=SIZES, work=WORK):
 
 
 def visits(times, seed, paths, tries=(1,)):
-    """Visits of these pages, block after block, each in its own order; each client asks at most as
-    often as the next of `tries` says."""
+    """Visits of these pages, block after block, each in its own order, with the next of `tries`."""
     source, order = random.Random(seed), []
     while len(order) < len(times):
         order += source.sample(paths, len(paths))

@@ -1,17 +1,13 @@
-"""The spike of the fourth source, section 5.2: a load near capacity, and 69 % more for a while.
-
-Times are shares of the attack's length, which stands for the source's five minutes.
-"""
+"""The spike of the fourth source, section 5.2. Times are shares of the attack's length."""
 
 import math
 
 from benchkit import arrivals, plot, rounds, site, stats
+from benchkit.findings import Finding, exact
 
 ATTACK = 1.69  # the source's spike, relative to its normal demand
 NEAR = 0.85  # of the load that saturates level 6: the normal load
 CEILING = 6
-BEFORE = 1.0  # relative to the attack's length
-CALM = 0.25  # so long at the end, of the attack's length, a recovered server fails no request
 TIMEOUT = 0.1  # after which a client leaves: 30 s of the source's five minutes
 INTERVAL = 0.1  # seconds: the controller's shortest
 PERCENTILES = 50, 95, 99
@@ -19,21 +15,19 @@ BINS = 40  # of the plot
 
 
 def phases(length, after):
-    """{name: (start, end)} in seconds."""
-    rises, falls = BEFORE * length, (BEFORE + 1) * length
-    return {"before": (0, rises), "attack": (rises, falls),
-            "after": (falls, falls + after * length)}
+    return {"before": (0, length), "attack": (length, 2 * length),
+            "after": (2 * length, (2 + after) * length)}
 
 
 def rows_of(run, seen, levels, spans):
-    """A row for each phase of a replay; `levels` are (seconds since the epoch, level). A phase
-    whose queue does not end has no time."""
+    """A row for each phase; `levels` are (seconds since the epoch, level). Without an end of the
+    queue there is no time."""
     rows = []
     for phase, (start, end) in spans.items():
         of = [level for at, level in levels if start <= at - seen.began < end]
-        row = {"phase": phase, "seconds": round(end - start, 2),
-               "arrivals": len(seen.between(start, end)), "failed": seen.failures(start, end),
-               "failed_share": round(seen.failed_share(start, end), 4),
+        failed, arrived = seen.failures(start, end), len(seen.between(start, end))
+        row = {"phase": phase, "seconds": round(end - start, 2), "arrivals": arrived,
+               "failed": failed, "failed_share": round(stats.ratio(failed, arrived), 4),
                "level": stats.mean(of, 2), "level_least": min(of, default=math.nan),
                "cpu_share": seen.cpu_share(start, end), **site.conditions(run, seen)}
         row["steady"] = rounds.is_steady(run, row)
@@ -49,8 +43,14 @@ def lost(rows, name):
     return stats.ratio(failed, asked), f"{failed or 'none'} of {asked:,}"
 
 
+def losses(key, rows, name, other, there):
+    """The Finding of two servers' losses."""
+    (share, words), (_, others) = lost(rows, name), lost(rows, other)
+    return Finding(key, f"share of the attack's requests that are lost, {name} ({words}; {other}: "
+                   f"{others})", exact(share), there)
+
+
 def points_of(seen, levels, total):
-    """The same over time, for the plot."""
     return [{"at_s": round(start, 3),
              "responses_per_s": round(len(seen.answered(start, end)) / (end - start), 1),
              "p50_ms": seen.percentile_ms(50, start, end),
@@ -59,16 +59,13 @@ def points_of(seen, levels, total):
             for start, end in arrivals.bins(total, BINS)]
 
 
-def recovery(seen, spans):
-    """Seconds from the attack's end to the last request that still failed; infinite if they fail
-    until the end."""
-    (began, ended), (start, end) = spans["attack"], spans["after"]
-    last = max((one.at for one in seen.between(start, end) if one.lost), default=start)
-    return math.inf if last > end - CALM * (ended - began) else last - start
+def save(run, rows, over_time, colours):
+    """Saves the rows and their medians, and draws {server: points_of()}; returns rounds.sent()."""
+    run.save_table("", rows)
+    run.save_medians("summary", rows, ("variant", "phase"),
+                     ("failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share",
+                      "load_cpu_share"))
 
-
-def draw(run, over_time, colours):
-    """`over_time` is {server: points_of()}."""
     def curves(key, step=False):
         return [plot.Curve([row["at_s"] for row in over_time[name]],
                            [row[key] for row in over_time[name]], name, colour, step=step)
@@ -79,3 +76,4 @@ def draw(run, over_time, colours):
         plot.Panel("median until the answer, or the client left, ms", curves("p50_ms"), log=True),
         plot.Panel("gzip level", curves("level", step=True),
                    limits={"bottom": 0, "top": CEILING + 0.5})])
+    return rounds.sent(rows)

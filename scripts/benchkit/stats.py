@@ -1,7 +1,4 @@
-"""Statistics of few, noisy figures: medians, ratios and their reliability.
-
-numpy and scipy are imported late, so that `bench --help` needs no package.
-"""
+"""Statistics of few, noisy figures. Packages are imported late: `bench --help` needs none."""
 
 import functools
 import math
@@ -27,13 +24,22 @@ def percentile(values, percent):
     return float(numpy.percentile(values, percent, method="inverted_cdf")) if values else math.nan
 
 
+BEYOND = 20  # values that must be beyond a percentile
+
+
+def tail(values, percent):
+    """percentile(); NaN where fewer than BEYOND values are beyond one that is no median."""
+    if percent > 50 and len(values) * (100 - percent) < 100 * BEYOND:
+        return math.nan
+    return percentile(values, percent)
+
+
 def ratio(numerator, denominator):
     """The quotient; NaN if the denominator is 0."""
     return numerator / denominator if denominator else math.nan
 
 
 def group(rows, *keys):
-    """Rows by the tuple of their values at `keys`, in order of first appearance."""
     groups = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
@@ -47,16 +53,10 @@ def medians(rows, keys, figures):
 
 
 def intervals(rows, keys, figures):
-    """The same with the median's 95 % interval over the rows, see interval(): {key tuple: {figure:
-    (median, low, high)}}."""
+    """The same as (median, low, high), with the 95 % interval over the rows."""
     return {key: {figure: (median(row[figure] for row in members),
                            *interval(row[figure] for row in members)[1:]) for figure in figures}
             for key, members in group(rows, *keys).items()}
-
-
-def scaled(figure, factor, shift=0.0):
-    """A (middle, low, high) times a factor, plus a shift."""
-    return tuple(one * factor + shift for one in figure)
 
 
 def geometric_mean(values):
@@ -74,45 +74,34 @@ def student(count):
     return float(scipy.stats.t.ppf(0.975, count - 1))
 
 
-# The least number of rounds for which ranks alone give a 95 % interval.
-LEAST_RANKED = 6
+LEAST = 5  # rounds of an interval; ranks alone give one of 95 % for one more
 
 
 def interval(ratios):
     """(middle, low, high) of ratios, one for each round: their middle and its 95 % interval.
 
-    Ratios spread evenly on a logarithmic scale: half and twice are equally far. With few rounds,
-    the middle is the geometric mean and the interval Student's. With six or more, ranks are used
-    (Hodges and Lehmann; Wilcoxon), so that a round on a busy machine counts as one round, however
-    far off it is. A single round shows no spread, so its interval is unbounded; so is that of
-    ratios with a NaN.
+    Ratios spread evenly on a logarithmic scale: half and twice are equally far. With five rounds,
+    the middle is the geometric mean and the interval Student's. With more, ranks are used (Hodges
+    and Lehmann; Wilcoxon), so that a round on a busy machine counts as one round, however far off
+    it is. Fewer show no spread, so their interval is unbounded; so is that of ratios with a NaN.
     """
     ratios = list(ratios)
     middle = geometric_mean(ratios)
-    if len(ratios) < 2 or math.isnan(middle):
+    if len(ratios) < LEAST or math.isnan(middle):
         return middle, 0.0, math.inf
     logs = [math.log(ratio) for ratio in ratios]
-    if len(logs) >= LEAST_RANKED:
-        return tuple(map(math.exp, ranked(logs)))
-    half = student(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return middle, middle / math.exp(half), middle * math.exp(half)
-
-
-def ranked(values):
-    """(middle, low, high) of at least six values, from the means of all their pairs."""
-    means = sorted((one + other) / 2 for place, one in enumerate(values)
-                   for other in values[place:])
-    outside = pairs_outside(len(values))
-    return statistics.median(means), means[outside], means[-1 - outside]
+    if len(logs) == LEAST:
+        half = student(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs))
+        return middle, middle / math.exp(half), middle * math.exp(half)
+    means = sorted((one + other) / 2 for place, one in enumerate(logs) for other in logs[place:])
+    outside = pairs_outside(len(logs))
+    return tuple(map(math.exp, (statistics.median(means), means[outside], means[-1 - outside])))
 
 
 @functools.lru_cache(maxsize=None)
 def pairs_outside(count):
-    """The number of the least means of pairs that lie below a 95 % interval; as many lie above.
-
-    This is the largest rank sum of Wilcoxon's signed ranks that at most 2.5 % of all signs do not
-    exceed.
-    """
+    """How many means of pairs lie below a 95 % interval, and above: the largest sum of Wilcoxon's
+    signed ranks that at most 2.5 % of all signs do not exceed."""
     import numpy
 
     ways = [1.0]  # how many ways some of the ranks so far have this index as their sum
@@ -125,11 +114,8 @@ DRAWS = 400
 
 
 def drawn_anew(rounds, statistic):
-    """(middle, low, high) of `statistic(rounds)`, a positive figure of all rounds together.
-
-    The interval comes from drawing as many rounds out of them repeatedly, with repetition (the
-    bootstrap).
-    """
+    """(middle, low, high) of `statistic(rounds)`, a positive figure of all rounds together; the
+    interval by drawing as many out of them repeatedly, with repetition (the bootstrap)."""
     import numpy
 
     rounds = list(rounds)
@@ -139,7 +125,7 @@ def drawn_anew(rounds, statistic):
     source = numpy.random.default_rng(1)
     drawn = [statistic([rounds[place] for place in source.integers(len(rounds), size=len(rounds))])
              for _ in range(DRAWS)]
-    if len(rounds) < 2 or any(not value > 0 for value in (middle, *drawn)):
+    if len(rounds) < LEAST or any(not value > 0 for value in (middle, *drawn)):
         return middle, 0.0, math.inf
     # Samples of a few rounds spread less than the rounds do.
     spread = numpy.std(numpy.log(drawn), ddof=1) * math.sqrt(len(rounds) / (len(rounds) - 1))

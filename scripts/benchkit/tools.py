@@ -5,6 +5,7 @@ import glob
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,33 +15,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # program -> (Debian package, Fedora package)
 PACKAGES = {
-    "wrk": ("wrk", "wrk"),
-    "h2load": ("nghttp2-client", "nghttp2"),
-    "taskset": ("util-linux", "util-linux"),
-    "unshare": ("util-linux", "util-linux"),
-    "nsenter": ("util-linux", "util-linux"),
-    "ip": ("iproute2", "iproute"),
-    "tc": ("iproute2", "iproute-tc"),
-    "ethtool": ("ethtool", "ethtool"),
-    "nginx": ("nginx-light", "nginx-core"),
-    "lighttpd": ("lighttpd", "lighttpd"),
-    "h2o": ("h2o", "h2o"),
-    "caddy": ("caddy", "caddy"),
-    "haproxy": ("haproxy", "haproxy"),
-    "varnishd": ("varnish", "varnish"),
-    "openssl": ("openssl", "openssl"),
-    "valgrind": ("valgrind", "valgrind"),
-    "php-fpm": ("php-fpm", "php-fpm"),
-    "npm": ("npm", "nodejs-npm"),
-    "apache2": ("apache2-bin", "httpd-core"),
-}
+    "h2load": ("nghttp2-client", "nghttp2"), "taskset": ("util-linux", "util-linux"),
+    "unshare": ("util-linux", "util-linux"), "nsenter": ("util-linux", "util-linux"),
+    "ip": ("iproute2", "iproute"), "tc": ("iproute2", "iproute-tc"),
+    "ethtool": ("ethtool", "ethtool"), "nginx": ("nginx-light", "nginx-core"),
+    "lighttpd": ("lighttpd", "lighttpd"), "h2o": ("h2o", "h2o"), "caddy": ("caddy", "caddy"),
+    "haproxy": ("haproxy", "haproxy"), "varnishd": ("varnish", "varnish"),
+    "openssl": ("openssl", "openssl"), "valgrind": ("valgrind", "valgrind"),
+    "php-fpm": ("php-fpm", "php-fpm"), "npm": ("npm", "nodejs-npm"),
+    "apache2": ("apache2-bin", "httpd-core")}
 
 # Programs with several names; the last match of the first pattern that matches is used.
 PATTERNS = {"php-fpm": ("php-fpm", "php-fpm[78].[0-9]"), "apache2": ("apache2", "httpd")}
-
 # Folders of administrators' programs, which an ordinary user's PATH may lack.
 EXTRA_PATH = "/usr/sbin:/sbin"
-
 
 # Python packages for figures, plots and the report; --help and the like need none.
 LIBRARIES = ("matplotlib", "scipy", "jinja2")
@@ -54,12 +42,6 @@ class BenchError(Exception):
     """The run cannot continue; the text tells the user why, and what to do."""
 
 
-def missing(name):
-    """The error for a missing program of PACKAGES."""
-    debian, fedora = PACKAGES[name]
-    return BenchError(f"{name} is missing: install {debian} (Debian) or {fedora} (Fedora)")
-
-
 def need_libraries():
     """Raises BenchError if one of LIBRARIES is missing."""
     lacking = [f"python3-{name}" for name in LIBRARIES if importlib.util.find_spec(name) is None]
@@ -69,14 +51,14 @@ def need_libraries():
 
 @functools.lru_cache(maxsize=None)
 def find(name):
-    """The path of a program of PACKAGES."""
+    debian, fedora = PACKAGES[name]
     folders = (os.environ.get("PATH", "") + ":" + EXTRA_PATH).split(":")
     for pattern in PATTERNS.get(name, (name,)):
         for folder in folders:
             found = sorted(filter(shutil.which, glob.glob(os.path.join(folder or ".", pattern))))
             if found:
                 return found[-1]
-    raise missing(name)
+    raise BenchError(f"{name} is missing: install {debian} (Debian) or {fedora} (Fedora)")
 
 
 def httpd():
@@ -85,16 +67,13 @@ def httpd():
 
 
 @functools.lru_cache(maxsize=None)
-def httpd_builtins():
-    """The names of the modules compiled into httpd, such as mod_so."""
-    listing = output_of(httpd(), "-l")
-    return frozenset(line.strip()[:-2] for line in listing.splitlines()
-                     if line.strip().endswith(".c"))
+def httpd_listing(program):
+    return output_of(program, "-l")
 
 
 def httpd_module(name):
     """The path of httpd's mod_NAME.so, or None if it is compiled in."""
-    if "mod_" + name in httpd_builtins():
+    if re.search(rf"^ *mod_{name}\.c$|^ *{name}\.c$", httpd_listing(httpd()), re.MULTILINE):
         return None
     given = os.environ.get("ELASTIC_MODULES_DIR")
     folders = [given] if given else ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules",
@@ -141,7 +120,6 @@ def last_line(text, otherwise="no message"):
 
 
 def output_of(*command, timeout=30):
-    """The output of a program; raises BenchError with its last line if it fails."""
     result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     if result.returncode != 0:
         raise BenchError(f"{' '.join(command)} failed: "
@@ -150,7 +128,6 @@ def output_of(*command, timeout=30):
 
 
 def wait_for(condition, patience, pause=0.05):
-    """True if the condition holds within `patience` seconds."""
     deadline = time.monotonic() + patience
     while not condition():
         if time.monotonic() >= deadline:

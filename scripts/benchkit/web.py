@@ -70,14 +70,12 @@ def choose(sized, count, limit):
     """The first files of each kind, up to its share, of at most `limit` bytes."""
     chosen = []
     for suffix, share in SHARES:
-        fitting = [one for one in sized
-                   if one[0].endswith(suffix) and SMALLEST <= one[2] <= limit]
+        fitting = [one for one in sized if one[0].endswith(suffix) and SMALLEST <= one[2] <= limit]
         chosen += fitting[:round(share * count)]
     return chosen
 
 
 def sites(run, most):
-    """The sites, each with up to `most` pages."""
     least, largest = SITE_PAGE
     made = []
     for package in packages.get(SITES, run.download)[0]:
@@ -92,11 +90,8 @@ def sites(run, most):
 
 
 def page_with_images(run):
-    """(a page of 42 KB, its 41 images as (name, body), the page's origin).
-
-    The links are evenly spread over the page, as in the source. The images are random bytes, 125 KB
-    in all, because real ones hardly compress either.
-    """
+    """(a page of 42 KB, its 41 images as (name, body), the page's origin). Links are evenly spread,
+    as in the source; images are random bytes, because real ones hardly compress either."""
     text, origin = corpus.document(HTML_BYTES * 2, run)
     plain = text.replace(b"<img", b"<hr")  # its own images are missing
     source = random.Random(42)
@@ -118,6 +113,11 @@ def fragments(run, count=400):
     return ([piece[:PIECE_BYTES] for piece in pieces if len(piece) > 80] or [text[:KB]]), origin
 
 
+def write_script(path, text):
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
 def write_folders(site, files, *folders):
     """Writes the files, (name, body), into folders of a site; in `kept` each has a `.gz`."""
     for folder in folders:
@@ -130,7 +130,6 @@ def write_folders(site, files, *folders):
 
 
 def wait_settled(folder):
-    """Waits until the numbers of each file below the folder identify its content."""
     last = max((path.stat().st_ctime for path in folder.rglob("*")), default=0)
     time.sleep(max(0, last + SETTLED - time.time()))
 

@@ -143,7 +143,7 @@ def before_each(monkeypatch, wait):
 def test_clients_that_cannot_send_as_fast_as_they_should_say_so(monkeypatch):
     before_each(monkeypatch, lambda: time.sleep(0.002))
     seen, _ = results(answer_all, each(100))
-    assert seen.sent_share() < 0.5 < clients.SENT
+    assert seen.conditions()["sent_share"] < 0.5 < clients.SENT
 
 
 def test_cpu_of_the_clients_is_counted(monkeypatch):

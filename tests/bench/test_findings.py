@@ -49,12 +49,12 @@ def test_a_figure_is_judged_only_where_its_interval_allows_it(figure, more, here
 
 
 def test_ratios_are_taken_within_each_round():
-    rows = [{"leg": leg, "round": at, "rate": figure * pace} for at, pace in enumerate((1, 3, 9))
+    rows = [{"leg": leg, "round": at, "rate": figure * pace} for at, pace in enumerate((1, 3, 9, 2, 5))
             for leg, figure in (("a", 2), ("b", 4))] + [{"leg": "a", "round": 9, "rate": 1}]
     assert paired(rows, {"leg": "a"}, {"leg": "b"}, "rate") == pytest.approx((0.5, 0.5, 0.5))
     assert [number(value) for value in (
-        0.33333, 12.345, 1234.5, 0.00012345, 7.0, math.inf, math.nan)] == [
-        "0.333", "12.3", "1234", "0.0001", "7", "∞", "–"]
+        0.33333, 12.345, 1234.5, 0.00012345, 2e-5, 7.0, math.inf, math.nan)] == [
+        "0.333", "12.3", "1234", "0.0001", "below 0.0001", "7", "∞", "–"]
 
 
 def contradictions(facts):
@@ -167,7 +167,7 @@ def test_cost_that_cannot_be_told_from_none_is_a_limit():
 
 
 def test_two_servers_have_identities_of_their_own():
-    rows = [{"leg": leg, "size": 1, "round": number, overhead.FIGURE: figure} for number in range(4)
+    rows = [{"leg": leg, "size": 1, "round": number, overhead.FIGURE: figure} for number in range(5)
             for leg, figure in (("ours", 60), ("a", 50), ("peer", 30), ("b", 10))]
     one = overhead.finding("key", "text", overhead.steady(rows, KEYS), OURS, PEER,
                            ({"leg": "a"}, {"leg": "b"}))

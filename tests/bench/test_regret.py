@@ -8,8 +8,8 @@ import zlib
 
 import pytest
 
-from benchkit import arrivals, cli, clients, legs, readme, regimes, regret, results, setups, site
-from benchkit.experiments import gain
+from benchkit import arrivals, cli, clients, legs, readme, regimes, regret, results, setups, site, stats
+from benchkit.experiments import gain, load
 from benchkit.tools import ROOT, BenchError
 
 
@@ -39,8 +39,8 @@ def test_regret_is_a_ratio_within_each_round():
     assert regret.mean({"a": {1: 1}, "b": {2: 4}})[0] == 2
     assert math.isnan(regret.mean({})[0])
     # An interval takes five rounds.
-    assert regret.interval([1, 1, 1, 1])[1:] == (0, math.inf)
-    assert regret.interval([1, 1, 1, 1, 1]) == pytest.approx((1, 1, 1))
+    assert stats.interval([1, 1, 1, 1])[1:] == (0, math.inf)
+    assert stats.interval([1, 1, 1, 1, 1]) == pytest.approx((1, 1, 1))
     assert regret.text((1.234, 1.1, 1.3)) == "1.23 (1.10–1.30)"
     assert regret.text((1.234, 0, math.inf)) == "1.23" and regret.text((math.nan, 0, 1)) == "–"
 
@@ -201,3 +201,20 @@ def test_the_spread_of_levels_is_that_of_compression_alone():
     for scale, count, said in (("normal", 0, "scripts/bench gain"),
                                ("quick", 5, "scripts/bench gain --quick --rounds 5")):
         assert cli.command_of("gain", argparse.Namespace(scale=scale, rounds=count)) == said
+
+
+def test_a_flood_that_clients_leave_has_no_ratio_of_latencies():
+    def row(leg, number, failed, median):
+        return {"leg": leg, "round": number, "failed": failed, "arrivals": 1000,
+                "worst_second_p50_ms": median}
+
+    def found(median):
+        return {one.key: one for one in load.flood_findings([
+            row(leg, number, 0 if leg == "default" else 500, 1.2 if leg == "default" else median)
+            for number in range(5) for leg in ("default", "gzip 1")])}
+
+    lost, median = (found(2000)[f"flood-{name} default"] for name in ("lost", "median"))
+    assert "(default none of 5,000; gzip 1 2500 of 5,000)" in lost.text
+    assert median.here == ("not measured: default at most 1.20 ms, gzip 1 had half of its clients or "
+                           "more give up")
+    assert found(2.4)["flood-median default"].figure == pytest.approx((0.5, 0.5, 0.5))

@@ -60,9 +60,9 @@ def test_the_listing_takes_no_package(words):
 
 def test_an_experiment_that_crashes_is_named_and_the_others_run_on(module, tmp_path):
     """One of two cannot run."""
-    seen = with_cli("from benchkit.experiments import static_vs_dynamic\n"
+    seen = with_cli("from benchkit import corpus\n"
                     "def broken(*_): raise ZeroDivisionError('planted')\n"
-                    "static_vs_dynamic.has_length = broken", "static-vs-dynamic", "control",
+                    "corpus.article = broken", "static-vs-dynamic", "control",
                     "--smoke", "--out", tmp_path)
     assert seen.returncode == 1
     assert "static-vs-dynamic: a fault of the bench itself: ZeroDivisionError" in seen.stderr

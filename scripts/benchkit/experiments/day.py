@@ -1,13 +1,9 @@
-"""A day's demand in minutes: level 1 fixed, of this module or zlib, against an elastic 1 to 9.
-
-After "Automatic and Dynamic Configuration of Data Compression for Web Servers", section 5.3. The
-same arrivals are replayed to each server; pages come from php-fpm.
-"""
+"""A day's demand in minutes: level 1 fixed, of this module or zlib, against an elastic 1 to 9."""
 
 import math
 
 from benchkit import arrivals, plot, rounds, setups, site, stats
-from benchkit.findings import Finding, exact, paired
+from benchkit.findings import Finding, compare, exact
 from benchkit.results import PAPER, Outcome
 
 TITLE = "a day's demand: bytes and CPU, level 1 fixed against elastic 1 to 9"
@@ -19,7 +15,7 @@ SETUP = ("The same arrivals and pages of 120 KB for all servers, gzip alone; the
          f"{arrivals.DAY_FROM}, at its peak 75 % of what level 1 has CPU for, measured before each "
          "round. Elastic is ElasticControl step, the source's way; its interval is a part of the "
          "day's hour.")
-SECONDS = 12, 45, 130
+SECONDS = 12, 45, 260
 
 PEAK = 0.75  # of the CPU of level 1: below the high threshold
 HOURS = 24
@@ -27,16 +23,11 @@ BUSY, QUIET = 3, 5  # consecutive hours; one alone is short if the day is
 VARIANTS = {"static": plot.IDENTITY, "elastic": plot.GZIP, "mod_deflate 1": plot.BR}
 
 
-def setup_of(name, hour):
-    if name == "elastic":
-        return setups.step(9, min(0.5, max(0.1, round(hour, 1))))
-    return setups.ours("gzip", 1) if name == "static" else setups.mod_deflate(1)
-
-
 def one_pass(dynamic, name, times, seconds):
     """(rows of each hour, the day's row) of one replay."""
-    hour = seconds / HOURS
-    httpd = dynamic.serve(setup_of(name, hour))
+    step = min(0.5, max(0.1, round(seconds / HOURS, 1)))
+    httpd = dynamic.serve(setups.step(9, step) if name == "elastic" else
+                          setups.ours("gzip", 1) if name == "static" else setups.mod_deflate(1))
     seen = site.replay(httpd, site.pages(times))
     logged = dynamic.logged(httpd)
     rows = []
@@ -50,10 +41,10 @@ def one_pass(dynamic, name, times, seconds):
                      "level": stats.mean([one.level for one in logged
                                           if first <= one.at - seen.began < last], 2),
                      "cpu_share": seen.cpu_share(start, end)})
-    responses = sum(row["responses"] for row in rows)
     day = {
         "arrivals": len(times), "failed": seen.failures(0, seconds),
-        "bytes_per_response": stats.ratio(sum(row["bytes"] for row in rows), responses),
+        "bytes_per_response": stats.ratio(sum(row["bytes"] for row in rows),
+                                          sum(row["responses"] for row in rows)),
         "cpu_share": stats.median(row["cpu_share"] for row in rows),
         "cpu_share_peak": stats.median(row["cpu_share"] for row in running(rows, BUSY, max)),
         "level_quiet": stats.median(row["level"] for row in running(rows, QUIET, min)
@@ -68,9 +59,33 @@ def running(rows, count, of):
               key=lambda some: sum(row["requests"] for row in some))
 
 
-def measure(run, dynamic):
-    """(rows of each hour, rows of each day)."""
-    seconds = run.pick(.7, 5, 16)
+def find(days):
+    steady = [day for day in days if day["steady"]]
+
+    def to(other, rows, key, text, column, there, source):
+        return compare(rows, key, f"{text}, elastic to {other or 'level 1'}",
+                       {"variant": "elastic"}, {"variant": other or "static"}, column, there,
+                       source=source, note="requests were lost")
+
+    def of_elastic(key, text, column, there, **more):
+        return Finding(key, text, exact(stats.median(
+            day[column] for day in steady if day["variant"] == "elastic")), there,
+            note="requests were lost", **more)
+
+    # Bytes per page do not depend on lost pages; CPU does.
+    size = "bytes_per_response", "0.894", (0.894, 0.894)
+    return [
+        to("", days, "bytes", "bytes of the day", *size),
+        to("mod_deflate 1", days, "stock", "bytes of the day", *size),
+        to("", steady, "cpu", "CPU of the median hour", "cpu_share",
+           "what is left of it, most of the day", (1, math.inf)),
+        of_elastic("peak", "elastic's share of the CPU when demand is high", "cpu_share_peak",
+                   "below 0.8, ElasticCPU's threshold", aim=(0, 0.8)),
+        of_elastic("quiet", "elastic's level when demand is low", "level_quiet", "up to 9")]
+
+
+def run(run):
+    seconds, dynamic = run.pick(.7, 5, 16), site.php(run)
     calibrated = dynamic.serve(setups.ours("gzip", 1))
     hours, days, times = [], [], {}
     for number, name in rounds.interleaved(run, VARIANTS):
@@ -78,42 +93,12 @@ def measure(run, dynamic):
             rate = PEAK * dynamic.working_capacity(calibrated, [dynamic.path], min(2, seconds))
             times[number] = arrivals.poisson(arrivals.DAY, rate, seconds, seed=number)
         rows, day = one_pass(dynamic, name, times[number], seconds)
-        labels = {"variant": name, "round": number}
-        hours += [{**labels, **row} for row in rows]
-        days.append({**labels, **day})
+        hours += [{"variant": name, "round": number, **row} for row in rows]
+        days.append({"variant": name, "round": number, **day})
     calibrated.stop()
-    return hours, days
-
-
-def find(days):
-    steady = [day for day in days if day["steady"]]
-
-    def compare(key, text, other, figure, there, source):
-        # Bytes per page do not depend on lost pages; CPU does.
-        return Finding(key, text, paired(days if figure == "bytes_per_response" else steady,
-                                         {"variant": "elastic"}, {"variant": other}, figure),
-                       there, source, note="requests were lost")
-
-    def of_elastic(figure):
-        return exact(stats.median(day[figure] for day in steady if day["variant"] == "elastic"))
-
-    return [
-        compare("bytes", "bytes of the day, elastic to level 1", "static", "bytes_per_response",
-                "0.894", (0.894, 0.894)),
-        compare("stock", "bytes of the day, elastic to mod_deflate 1", "mod_deflate 1",
-                "bytes_per_response", "0.894", (0.894, 0.894)),
-        compare("cpu", "CPU of the median hour, elastic to level 1", "static", "cpu_share",
-                "what is left of it, most of the day", (1, math.inf)),
-        Finding("peak", "elastic's share of the CPU when demand is high",
-                of_elastic("cpu_share_peak"), "below 0.8, ElasticCPU's threshold", aim=(0, 0.8),
-                note="requests were lost"),
-        Finding("quiet", "elastic's level when demand is low", of_elastic("level_quiet"),
-                "up to 9", note="requests were lost")]
-
-
-def draw(run, hours):
-    middle = stats.medians(hours, ("variant", "hour"),
-                           ("requests", "level", "cpu_share", "bytes"))
+    run.save_table("", hours)
+    run.save_table("days", days, "each day")
+    middle = stats.medians(hours, ("variant", "hour"), ("requests", "level", "cpu_share", "bytes"))
     plot.panels(run, "", "demand, level, CPU and traffic over the day (medians)", "hour", [
         plot.Panel(label, [plot.Curve(range(HOURS), [factor * middle[name, hour][key]
                                                      for hour in range(HOURS)], name, colour)
@@ -121,13 +106,6 @@ def draw(run, hours):
         for key, label, factor in (("requests", "requests an hour", 1),
                                    ("level", "gzip level", 1), ("cpu_share", "CPU, share", 1),
                                    ("bytes", "MB an hour", 1e-6))], width=13)
-
-
-def run(run):
-    hours, days = measure(run, site.php(run))
-    run.save_table("", hours)
-    run.save_table("days", days, "each day")
-    draw(run, hours)
     good, unsent = rounds.sent(days)
     return Outcome(find(good), "bytes", "Over a day, the elastic level sends {here} of the bytes "
                    "that level 1 sends.",

@@ -1,14 +1,10 @@
-"""Compression dictionaries (RFC 9842): bytes and CPU of each page over a visit.
-
-A documentation site of similar pages, and releases of scripts, each against the release before;
-beside gzip, br and zstd of this module, and mod_deflate.
-"""
+"""Compression dictionaries (RFC 9842): bytes and CPU of each page over a visit."""
 
 import contextlib
 import hashlib
 
 from benchkit import corpus, overhead, packages, plot, releases, rounds, sample, stats
-from benchkit.differences import BR, IDENTITY, SITE, STOCK, WAYS, Step, put, sizes, start
+from benchkit.differences import BR, IDENTITY, SITE, STOCK, WAYS, Step, put, serve, sizes
 from benchkit.findings import Finding, exact, matches
 from benchkit.results import Outcome
 from benchkit.tools import BenchError
@@ -85,16 +81,13 @@ def mean_bytes(rows, case, way):
 
 
 def find(rows, costs):
-    found = []
-    for case in dict.fromkeys(row["case"] for row in rows):
-        for name in ("dcz 9", "dcz 3"):
-            found.append(Finding(
-                f"{name}, {case}", f"bytes of {name}, to br 5's: {case}",
-                exact(stats.ratio(mean_bytes(rows, case, name), mean_bytes(rows, case, BR))),
-                "at most 0.68" if (name, case) == ("dcz 9", SITE) else "",
-                aim=(0, 0.68) if (name, case) == ("dcz 9", SITE) else ()))
+    aims = {("dcz 9", SITE): {"there": "at most 0.68", "aim": (0, 0.68)}}
     of = [row for row in costs if row["case"] == SITE]
-    return found + [overhead.finding(
+    return [Finding(f"{name}, {case}", f"bytes of {name}, to br 5's: {case}", exact(stats.ratio(
+                mean_bytes(rows, case, name), mean_bytes(rows, case, BR))),
+                **aims.get((name, case), {}))
+            for case in dict.fromkeys(row["case"] for row in rows)
+            for name in ("dcz 9", "dcz 3")] + [overhead.finding(
         f"cpu {name}", f"CPU beyond identity's, {name}, to {STOCK}'s: {SITE}", of, {"way": name},
         {"way": STOCK}, {"way": IDENTITY}) for name in ("dcz 3", "dcz 9", BR)]
 
@@ -127,7 +120,11 @@ def run(run):
         for path, body in zip(release.paths, (old, new)):
             put(site, path, body)
         steps.append(Step(release.title, 1, release.paths[1], new, old, "script"))
-    servers = start(run, site, steps)
+    learnt = {("/dictionaries/site.dict", "document"), *(
+        (release.paths[0], "script") for release in releases.RELEASES
+        if any(step.case == release.title for step in steps))}
+    servers = {name: serve(run, site, way, learnt if way.level else ())
+               for name, way in WAYS.items()}
     rows = sizes(servers, steps)
     costs = cost(run, servers, steps)
     run.save_table("pages", rows)

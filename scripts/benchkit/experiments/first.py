@@ -1,14 +1,20 @@
-"""How soon a browser can use a response: the segments until a decoder has its first text, and half
-of it; a Chromium behind a slow link; the time until the head of a large file leaves; and the part
-of a page that arrives while its script still works."""
+"""How soon a browser can use a response: segments until the first text; pages whose script
+works."""
 
+import importlib.util
 import itertools
+import re
+import socket
+import time
 
-from benchkit import beside, corpus, differences, painted, pieces, plot, tools
+from benchkit import beside, codecs, corpus, differences, plot, tools, web
 from benchkit.findings import NOTHING, Finding, exact
+from benchkit.http1 import Responses
 from benchkit.results import Outcome
-from benchkit.setups import ANY_SIZE, mod_brotli, mod_deflate, ours
-from codeckit.dictionaries import field
+from benchkit.server import PATIENCE
+from benchkit.setups import ANY_SIZE, CGI, mod_brotli, mod_deflate, ours
+from codeckit import decoders
+from codeckit.dictionaries import field, head
 
 TITLE = "segments until the first text and half of it; pages whose script still works"
 SOURCE = THERE = ""
@@ -38,27 +44,101 @@ tail -c +8193 {page} | head -c 53248
 sleep {work}
 tail -c +61441 {page}
 """
-CGI = """
-ScriptSock {folder}/cgi.sock
-<Directory {site}>
-    Options ExecCGI
-    AddHandler cgi-script .cgi
-</Directory>
-"""
 SCRIPTED = {**{f"elastic {coding} {level}": ours(coding, level)
                for coding, level in (("gzip", 6), ("br", 5), ("zstd", 3))},
             "mod_deflate 6": mod_deflate(6), "mod_brotli 5": mod_brotli(5)}
 
 
+def fetch(one, path, fields):
+    """[(seconds since the request, bytes)] of a response, as they arrive."""
+    lines = {"Host": f"{one.address}:{one.port}", **fields}
+    request = "".join([f"GET {path} HTTP/1.1\r\n",
+                       *(f"{name}: {value}\r\n" for name, value in lines.items()), "\r\n"])
+    parser, pieces = Responses(), []
+    with socket.create_connection((one.address, one.port), PATIENCE) as connection:
+        began = time.monotonic()
+        connection.sendall(request.encode())
+        while not any(complete for _, complete in parser.feed(pieces[-1][1] if pieces else b"")):
+            data = connection.recv(1 << 16)
+            if not data:
+                raise tools.BenchError(f"{one.name} closed the connection")
+            pieces.append((time.monotonic() - began, data))
+    return pieces
+
+
+def decoded(raw, coding, body, dictionary=b""):
+    """(bytes of text after each piece of a response, bytes of its body); None if it came in another
+    coding."""
+    parser, left = Responses(), len(head("dcz", dictionary)) if coding == "dcz" else 0
+    parts = [b"".join(part for part, _ in parser.feed(piece)) for piece in raw]
+    if parser.status != 200:
+        raise tools.BenchError(f"a page gave {parser.status}")
+    if parser.fields.get(b"content-encoding", b"").decode() != coding:
+        return None
+    sent = sum(map(len, parts))
+    for place, part in enumerate(parts):  # the dictionary's hash
+        parts[place], left = part[left:], max(0, left - len(part))
+    texts = list(decoders.in_pieces(coding, parts, dictionary))
+    if b"".join(texts) != body:
+        raise codecs.WrongBody("a page does not decode to what is served")
+    return list(itertools.accumulate(map(len, texts))), sent
+
+
+def reached(lengths, least):
+    return next(place for place, length in enumerate(lengths) if length >= least)
+
+DRIVER = tools.ROOT / "tests" / "httpd" / "kit" / "chromium.py"  # of the tests
+LINKS = ((1.6, 150), (5, 40))  # Mbit/s; milliseconds of each request
+HEAD = b'<!DOCTYPE html><html><head><title>t</title><link rel="stylesheet" href="style.css"></head>'
+STYLE = b"body { color: #222 }\n"
+FIGURES = """new Promise(done => {
+    const all = () => {
+        const painted = performance.getEntriesByName("first-paint")[0];
+        const style = performance.getEntriesByType("resource")[0];
+        const page = performance.getEntriesByType("navigation")[0];
+        painted ? done([style.startTime, painted.startTime, page.responseEnd])
+                : setTimeout(all, 20);
+    };
+    all();
+})"""
+
+
+def write_painted(site, name, text):
+    plain = re.sub(rb"<(link|script|img)\b[^>]*>|(?:href|src)=\"[^\"]*\"", b"", text)
+    (site / f"{name}.html").write_bytes(HEAD + plain[:len(text) - len(HEAD)])
+    (site / "style.css").write_bytes(STYLE)
+
+
+def painted(run, servers, path, rounds):
+    spec = importlib.util.spec_from_file_location("chromium", DRIVER)
+    driver = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(driver)
+    if not driver.CHROMIUM:
+        raise tools.BenchError("chromium-headless-shell is missing")
+    rows = []
+    with driver.Chromium(run.folder("chromium")) as browser:
+        for (rate, delay), number in ((link, place) for link in LINKS for place in range(rounds)):
+            for name, one in servers.items():
+                page = browser.page()
+                page.call("Network.enable")
+                page.call("Network.emulateNetworkConditions", offline=False, latency=delay,
+                          downloadThroughput=rate * 1e6 / 8, uploadThroughput=rate * 1e6 / 8)
+                page.open(one.url(path))
+                style, shown, last = page.run(FIGURES)
+                rows.append({"link": f"{rate} Mbit/s, {delay} ms", "server": name, "round": number,
+                             "style_ms": style, "painted_ms": shown, "last_ms": last})
+            run.progress("Chromium")
+    return rows
+
+
 def segments(one, size, body, coding, fields, dictionary):
-    """(a row's figures, the share of the text after each segment); None if another coding came."""
-    raw = b"".join(data for _, data in pieces.fetch(one, f"/{size}.html", {
+    raw = b"".join(data for _, data in fetch(one, f"/{size}.html", {
         "Accept-Encoding": coding, **fields}))
     cut = [raw[at:at + SEGMENT] for at in range(0, len(raw), SEGMENT)]
-    lengths, sent = pieces.decoded(cut, coding, body, dictionary) or ([], 0)
+    lengths, sent = decoded(cut, coding, body, dictionary) or ([], 0)
     if not lengths:
         return None
-    first, half = (1 + pieces.reached(lengths, least) for least in (1, len(body) / 2))
+    first, half = (1 + reached(lengths, least) for least in (1, len(body) / 2))
     return ({"coding": coding, "kb": size, "bytes": sent, "segments": len(cut), "first": first,
              "half": half}, [length / len(body) for length in lengths])
 
@@ -68,12 +148,7 @@ def each_server(run, site, dictionary, notes):
     rows = {f"elastic {coding} {level}": beside.Row(ours(coding, level, ANY_SIZE), coding=coding)
             for coding, levels in LEVELS.items() for level in run.pick(levels[1:2], levels, levels)}
     rows |= {name: beside.ROWS[name] for name in run.pick(PEERS[:1], PEERS, PEERS)}
-    for name, row in rows.items():
-        try:
-            one = beside.make(run, name, row, site)
-        except tools.BenchError as problem:
-            notes.append(f"Not measured: {name}: {problem}.")
-            continue
+    for name, row, one in beside.make_each(run, rows, site, notes):
         for coding in (row.coding,) if row.coding else LEVELS:
             yield name if row.coding else f"{name} {coding}", one, coding, {}, b""
         one.stop()
@@ -96,6 +171,13 @@ def by_segments(run, site, bodies, dictionary, notes):
     return rows, shares
 
 
+def timed(one, path, coding, body):
+    """Seconds until the first text of a page, and until its end."""
+    came = fetch(one, path, {"Accept-Encoding": coding})
+    lengths, _ = decoded([data for _, data in came], coding, body)
+    return came[reached(lengths, 1)][0], came[-1][0]
+
+
 def head_of_files(run, site, bodies):
     """A row for each coding, size and way: milliseconds until the first text, and until the end."""
     rows = []
@@ -103,11 +185,9 @@ def head_of_files(run, site, bodies):
             run.pick(HEADS[:1], HEADS, HEADS), WHOLE.items()):
         one = ours(coding, level, line).serve(run, run.new_name("httpd"), site=site).start()
         for number, size in itertools.product(range(run.pick(2, 9, 25)), (PAGE, LARGE)):
-            came = pieces.fetch(one, f"/{size}.html", {"Accept-Encoding": coding})
-            lengths, _ = pieces.decoded([data for _, data in came], coding, bodies[size])
+            first, last = timed(one, f"/{size}.html", coding, bodies[size])
             rows.append({"setup": f"{coding} {level}", "kb": size, "way": way, "round": number,
-                         "first_ms": 1e3 * came[pieces.reached(lengths, 1)][0],
-                         "last_ms": 1e3 * came[-1][0]})
+                         "first_ms": 1e3 * first, "last_ms": 1e3 * last})
         one.stop()
         run.progress("heads of files")
     return rows
@@ -115,28 +195,25 @@ def head_of_files(run, site, bodies):
 
 def scripted(run, site, body):
     """A row for each setup: seconds until the first text of a page whose script works."""
-    script, rows = site / "page.cgi", []
-    script.write_text(SCRIPT.format(page=site / f"{PAGE}.html", work=WORK), encoding="ascii")
-    script.chmod(0o755)
+    rows = []
+    web.write_script(site / "page.cgi", SCRIPT.format(page=site / f"{PAGE}.html", work=WORK))
     for name, setup in SCRIPTED.items():
         if run.scale == "smoke" and "gzip" not in setup.coding:
             continue
         one = setup.serve(run, run.new_name("httpd"), CGI, ("cgid",), site=site).start()
-        came = pieces.fetch(one, "/page.cgi", {"Accept-Encoding": setup.coding})
-        lengths, _ = pieces.decoded([data for _, data in came], setup.coding, body)
-        rows.append({"setup": name, "first_seconds": round(came[pieces.reached(lengths, 1)][0], 3),
-                     "last_seconds": round(came[-1][0], 3)})
+        first, last = timed(one, "/page.cgi", setup.coding, body)
+        rows.append({"setup": name, "first_seconds": round(first, 3),
+                     "last_seconds": round(last, 3)})
         one.stop()
     return rows
 
 
 def in_chromium(run, site, text, notes):
-    """Saves the results of painted.loads() for this module's setups."""
-    painted.write(site, "painted", text)
+    write_painted(site, "painted", text)
     servers = {name: setup.serve(run, run.new_name("httpd"), site=site).start()
                for name, setup in SCRIPTED.items() if setup.is_ours}
     try:
-        rows = painted.loads(run, servers, "/painted.html", run.pick(1, 5, 15))
+        rows = painted(run, servers, "/painted.html", run.pick(1, 5, 15))
     except tools.BenchError as problem:
         notes.append(f"Not measured: Chromium: {problem}.")
         return

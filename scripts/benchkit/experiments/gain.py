@@ -1,8 +1,4 @@
-"""The value of following the load: with zlib alone, as when the idea was published, and with
-today's engines.
-
-After "Automatic and Dynamic Configuration of Data Compression for Web Servers".
-"""
+"""The value of following the load: with zlib alone, as when the idea was published, and today."""
 
 import math
 
@@ -69,24 +65,17 @@ def spread(rows, levels):
     return max(beyond) / min(beyond) if beyond and min(beyond) > 0 else math.nan
 
 
-def draw(run, rows):
-    panels = []
-    for engine in ENGINES:
-        regrets = regret.Regrets(rows, names_of(engine), f"last_{RATE}")
-        panels.append(plot.Panel("time to the last byte, to the best leg's", load.curves(
-            regrets, {f"{engine}, {level}": colour for level, colour in DRAWN.items()}),
-            title=engine, limits={"bottom": 0.9, "top": 2}))
-    plot.panels(run, "", "regret by load, zlib alone and today's engines, clients of gzip, "
-                f"{RATE} Mbit/s", "load of making the pages", panels, width=8)
-
-
 def run(run):
     _, good, said = regimes.measured(run, FAMILIES[run.scale], legs.known, LENGTHS[run.scale])
     for engine in ENGINES:
         made = regret.summary([row for row in good if row["leg"] in names_of(engine)],
                               legs.GZIP_ALONE, RATE)
         run.save_table(engine, made, f"{engine}: to the best leg, {RATE} Mbit/s")
-    draw(run, good)
+    plot.panels(run, "", "regret by load, zlib alone and today's engines, clients of gzip, "
+                f"{RATE} Mbit/s", "load of making the pages", [load.curves(
+                    good, names_of(engine), RATE, {f"{engine}, {level}": colour
+                                                   for level, colour in DRAWN.items()}, engine)
+                    for engine in ENGINES], width=8)
     return Outcome(find(good), "zlib-single", "With zlib alone, the level that one would pin takes "
                    "{here} times as long as the best of each load: that is what following it can "
                    "win. Below it stands the same of today's engines.", regimes.counts(good), said,

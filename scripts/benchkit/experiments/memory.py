@@ -1,17 +1,14 @@
-"""The memory of a server whose responses, or request bodies, are all in flight at once.
-
-Clients stop reading or sending before the end, so that each body's engine stays in use until they
-leave: the result does not depend on the machine's speed.
-"""
+"""The memory of a server whose bodies are all in flight at once: clients stop before the end, so
+that the result does not depend on the machine's speed."""
 
 import contextlib
 import pathlib
 import socket
 
-from benchkit import codecs, corpus, plot, rounds, sample, tools
+from benchkit import codecs, corpus, plot, rounds, sample, tools, web
 from benchkit.findings import Finding, exact
 from benchkit.results import Outcome
-from benchkit.setups import NOTHING, Setup, mod_brotli, mod_deflate, ours
+from benchkit.setups import CGI, NOTHING, Setup, mod_brotli, mod_deflate, ours
 from benchkit.stats import ratio
 
 TITLE = "memory of responses and of request bodies on their way, beside the stock modules"
@@ -44,19 +41,7 @@ UPLOADS = {
     "br, a window of 16 MB": (Setup(INFLATE), "br", 24),
     "br, of 16 MB, ElasticMaxMemory 64M": (Setup(INFLATE + "ElasticMaxMemory 64M\n"), "br", 24),
     "zstd, of 8 MB": (Setup(INFLATE), "zstd", 23)}
-CGI = """
-ScriptSock {folder}/cgi.sock
-<Directory {site}>
-    Options ExecCGI
-    AddHandler cgi-script .cgi
-</Directory>
-"""
 COUNT = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nexec wc -c\n"
-
-
-def anonymous_kb(pids):
-    return sum(sample.parse_kb(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(), "Anonymous")
-               for pid in pids)
 
 
 def connect(httpd, request):
@@ -72,8 +57,8 @@ def connect(httpd, request):
 
 
 def held_kb(httpd, request, clients, wanted=0):
-    """KB with this many connections that have sent the request, read `wanted` bytes, and
-    stopped."""
+    """KB with so many connections that sent the request and read `wanted` bytes; ends the
+    server."""
     with contextlib.ExitStack() as stack:
         for connection in [stack.enter_context(connect(httpd, request)) for _ in range(clients)]:
             left = wanted
@@ -83,7 +68,10 @@ def held_kb(httpd, request, clients, wanted=0):
                     raise tools.BenchError("a response ended before its client stopped")
                 left -= len(piece)
         sample.wait_until_idle(httpd.pids)
-        return anonymous_kb(httpd.child_pids())
+        found = sum(sample.parse_kb(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(),
+                                    "Anonymous") for pid in httpd.child_pids())
+    httpd.stop()
+    return found
 
 
 def responses(run, setup, page, clients):
@@ -94,21 +82,17 @@ def responses(run, setup, page, clients):
     httpd.start()
     encoded = rounds.check(setup.leg({"server": "httpd"}, httpd, "/page.html", page))
     request = f"GET /page.html HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {setup.accept}\r\n\r\n"
-    found = held_kb(httpd, request.encode(), clients, max(0, encoded - LEFT))
-    httpd.stop()
-    return found
+    return held_kb(httpd, request.encode(), clients, max(0, encoded - LEFT))
 
 
 def uploads(run, name, body, clients):
-    """KB while `clients` have each sent all but the end of a request body, which a script behind
-    the decoder counts."""
+    """KB while `clients` have sent all but the end of a body, which a script behind the decoder
+    counts."""
     setup, coding, window = UPLOADS[name]
     encoded = codecs.encode(body, coding, window)
     httpd = setup.serve(run, run.new_name("server"), SOCKETS + CGI, ("cgid",), children=1,
                         threads=clients + SPARE_THREADS)
-    script = httpd.site / "count.cgi"
-    script.write_text(COUNT, encoding="utf-8")
-    script.chmod(0o755)
+    web.write_script(httpd.site / "count.cgi", COUNT)
     httpd.start()
     with contextlib.closing(httpd.connect()) as connection:
         connection.timeout = PATIENCE
@@ -118,13 +102,10 @@ def uploads(run, name, body, clients):
         raise tools.BenchError(f"{name}: a script was given {counted} bytes of {len(body)}")
     request = (f"POST /count.cgi HTTP/1.1\r\nHost: a\r\nContent-Encoding: {coding}\r\n"
                f"Content-Length: {len(encoded)}\r\n\r\n").encode() + encoded[:-KEPT_BACK]
-    found = held_kb(httpd, request, clients)
-    httpd.stop()
-    return found
+    return held_kb(httpd, request, clients)
 
 
 def beyond(found, clients):
-    """{name: KB of one body} beyond the first, which compresses nothing."""
     base = next(iter(found.values()))
     return {name: round((kb - base) / clients) for name, kb in found.items()}
 
@@ -143,7 +124,11 @@ def find(sent, received):
               for name, kb in received.items())]
 
 
-def draw(run, sent):
+def save(run, sent, received):
+    run.save_table("", [{"response": name, **{kind: of[name] for kind, of in sent.items()}}
+                        for name in SETUPS], "KB of a response on its way")
+    run.save_table("uploads", [{"request body": name, "kb": kb} for name, kb in received.items()],
+                   "KB of a request body on its way")
     names = [name for name in SETUPS if name != "no compression"]
     with plot.figure(run, "", "memory of a response on its way", width=6.4) as (axes,):
         plot.grouped_bars(axes, names, {
@@ -165,10 +150,6 @@ def run(run):
     run.add_corpus("request body", [body], "invented text")
     received = beyond({name: uploads(run, name, body, clients) for name in UPLOADS}, clients)
     run.rounds = 1
-    rows = [{"response": name, **{kind: of[name] for kind, of in sent.items()}} for name in SETUPS]
-    run.save_table("", rows, "KB of a response on its way")
-    run.save_table("uploads", [{"request body": name, "kb": kb} for name, kb in received.items()],
-                   "KB of a request body on its way")
-    draw(run, sent)
+    save(run, sent, received)
     return Outcome(find(sent, received), "gzip", "A streamed response takes {here} of the memory "
                    "that mod_deflate takes at the same level.", f"{clients} clients.")

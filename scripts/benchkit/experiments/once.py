@@ -1,12 +1,10 @@
-"""Repeated pages are not encoded again: the benefit and cost of the cache of encodings.
-
-Proxied private pages of 120 KB: one again and again, a hundred in turn, all different.
-"""
+"""Repeated pages are not encoded again: the benefit and cost of the cache of encodings."""
 
 import dataclasses
+import itertools
 
 from benchkit import codecs, corpus, handler, load, overhead, plot, rounds, sample, server, stats
-from benchkit.findings import Finding, paired
+from benchkit.findings import compare
 from benchkit.results import Outcome
 from benchkit.setups import NOTHING, Setup, mod_deflate, ours
 from benchkit.tools import BenchError
@@ -64,88 +62,83 @@ class Leg(rounds.Leg):
     def headers(self):
         return {**super().headers, **COOKIE}
 
+    def check(self, text):
+        """Checks that one response is the origin's page; returns its body's size."""
+        status, headers, body = self.server.get(self.path.format(1), self.headers)
+        coding = headers.get("Content-Encoding", "")
+        if status != 200 or self.coding not in (None, coding) or not codecs.decode(
+                body, coding).endswith(text):
+            raise BenchError(f"{self.name}: {self.path} gave {status} and '{coding}', not the page")
+        return len(body)
 
-def start(run):
-    """{name: a started proxy} of SETUPS, and the text of their pages."""
+
+def make_legs(run):
+    """The legs of started proxies, and the text of their pages."""
     text, from_where = corpus.document(PAGE_BYTES, run)
     run.add_corpus("page", [text], from_where)
     origin = server.Httpd(run, "origin", handler.snippet("/(page|unique)/.*"),
                           modules=handler.MODULES, elastic=False, threads=64, cpu=run.load_cpu)
-    (origin.folder / "page").write_bytes(text)
-    (origin.folder / "page.lua").write_text(SCRIPT.format(page=origin.folder / "page"),
-                                            encoding="utf-8")
+    handler.write(origin.folder, text, SCRIPT)
     origin.start()
     proxy = "".join(f"ProxyPass /{name} {origin.url('/')}{name}\n" for name in ("page", "unique"))
-    return {name: setup.serve(run, run.new_name("proxy"), proxy,
-                              ("proxy", "proxy_http", "socache_shmcb")).start()
-            for name, setup in SETUPS.items()}, text
-
-
-def legs_of(servers):
     found = []
-    for name, httpd in servers.items():
+    for name, setup in SETUPS.items():
+        httpd = setup.serve(run, run.new_name("proxy"), proxy,
+                            ("proxy", "proxy_http", "socache_shmcb")).start()
         kinds = {ONE: "/page/1", HUNDRED: "/page/{}"}
         kinds |= {UNIQUE: "/unique/{}"} if name in (WITH, WITHOUT) else {}
-        found += [Leg({"server": name, "pages": pages}, httpd, path, b"", SETUPS[name].coding,
-                      SETUPS[name].accept) for pages, path in kinds.items()]
-    return found
+        found += [Leg({"server": name, "pages": pages}, httpd, path, b"", setup.coding,
+                      setup.accept) for pages, path in kinds.items()]
+    return found, text
 
 
-def check(leg, text):
-    """Checks that one response is the origin's page; returns its body's size."""
-    status, headers, body = leg.server.get(leg.path.format(1), leg.headers)
-    coding = headers.get("Content-Encoding", "")
-    if status != 200 or leg.coding not in (None, coding) or not codecs.decode(
-            body, coding).endswith(text):
-        raise BenchError(f"{leg.name}: {leg.path} gave {status} and '{coding}', not the page")
-    return len(body)
+def loads(run, legs, seconds):
+    """Returns a function that loads a leg with as many requests as take about this many seconds."""
+    calls = itertools.count(1)
+    counts = {leg.name: load.count_requests(
+        dataclasses.replace(leg, path=leg.path.format(1)), CLIENTS, seconds) for leg in legs}
 
+    def ask(leg, requests):
+        numbers = range(1, IN_TURN + 1) if leg.labels["pages"] == HUNDRED else (next(calls),)
+        return load.h2load(run, [leg.server.url(leg.path.format(number)) for number in numbers],
+                           leg.headers, CLIENTS, requests)
 
-class Loads:
-    """Loads a leg with as many requests as take about this many seconds."""
-
-    def __init__(self, run, legs, seconds):
-        self.run, self.calls = run, 0
-        self.counts = {leg.name: load.count_requests(
-            dataclasses.replace(leg, path=leg.path.format(1)), CLIENTS, seconds) for leg in legs}
-        for leg in legs:
-            if leg.labels["pages"] == HUNDRED:
-                # An encoding is stored only if the page was seen before.
-                for _ in range(3):
-                    self.ask(leg, IN_TURN)
-
-    def ask(self, leg, requests):
-        self.calls += 1
-        numbers = range(1, IN_TURN + 1) if leg.labels["pages"] == HUNDRED else (self.calls,)
-        return load.h2load(self.run, [leg.server.url(leg.path.format(number))
-                                      for number in numbers], leg.headers, CLIENTS, requests)
-
-    def __call__(self, leg):
-        return self.ask(leg, self.counts[leg.name])
+    for leg in legs * 3:  # an encoding is stored only if the page was seen before
+        if leg.labels["pages"] == HUNDRED:
+            ask(leg, IN_TURN)
+    return lambda leg: ask(leg, counts[leg.name])
 
 
 def find(rows):
-    def beside(name, pages, aim):
-        of = [row for row in rows if row["pages"] == pages]
-        return overhead.finding(
-            f"{name}, {pages}", f"CPU beyond identity's, {name}, to {STOCK}'s: {pages}", of,
-            {"server": name}, {"server": STOCK}, {"server": IDENTITY},
-            there=f"at most {aim}", aim=(0, aim))
+    def of(pages):
+        return [row for row in rows if row["pages"] == pages]
 
     def ratio(name, other, pages, column, text, there, aim):
-        of = [row for row in rows if row["pages"] == pages]
-        return Finding(f"{column}, {name}, {pages}", f"{text}: {pages}", paired(
-            of, {"server": name}, {"server": other}, column), there, aim=aim)
+        return compare(of(pages), f"{column}, {name}, {pages}", f"{text}: {pages}",
+                       {"server": name}, {"server": other}, column, there, aim=aim)
 
-    return [*(beside(name, pages, aim) for name in (WITH, ALL)
-              for pages, aim in ((ONE, 0.03), (HUNDRED, 0.04))),
+    return [*(overhead.finding(
+                f"{name}, {pages}", f"CPU beyond identity's, {name}, to {STOCK}'s: {pages}",
+                of(pages), {"server": name}, {"server": STOCK}, {"server": IDENTITY},
+                there=f"at most {aim}", aim=(0, aim))
+              for name in (WITH, ALL) for pages, aim in ((ONE, 0.03), (HUNDRED, 0.04))),
             *(ratio(name, IDENTITY, pages, "rate", f"requests a second, {name}, to identity's",
                     "at least 0.9", (0.9, 99)) for name in (WITH, ALL) for pages in (ONE, HUNDRED)),
             ratio(WITH, WITHOUT, UNIQUE, overhead.STEADY, "CPU with the cache, to that without",
                   "at most 1.03", (0, 1.03))]
 
 
-def draw(run, rows):
+def run(run):
+    legs, text = make_legs(run)
+    sizes = {leg.name: leg.check(text) for leg in legs}
+    generate = loads(run, legs, run.pick(.02, .12, .3))
+    rows = overhead.steady([
+        {**leg.labels, "round": number, "sent_bytes": sizes[leg.name],
+         **sample.measure(leg.server, generate, leg)}
+        for number, leg in rounds.interleaved(run, legs)], ("server", "pages"))
+    run.save_table("", rows)
+    run.save_medians("summary", rows, ("server", "pages"),
+                     ("rate", "sent_bytes", "cpu_usec_per_response", "p95_ms"))
     spread = stats.intervals(rows, ("server", "pages"), (overhead.STEADY,))
     groups = (ONE, HUNDRED)
     with plot.figure(run, "", "CPU of a response, the proxy's", width=6.4) as (axes,):
@@ -154,21 +147,6 @@ def draw(run, rows):
             for name in SETUPS})
         axes.set(yscale="log", ylabel="CPU µs per response")
         axes.legend(fontsize=7)
-
-
-def run(run):
-    servers, text = start(run)
-    legs = legs_of(servers)
-    sizes = {leg.name: check(leg, text) for leg in legs}
-    generate = Loads(run, legs, run.pick(.02, .12, .3))
-    rows = overhead.steady([
-        {**leg.labels, "round": number, "sent_bytes": sizes[leg.name],
-         **sample.measure(leg.server, generate, leg)}
-        for number, leg in rounds.interleaved(run, legs)], ("server", "pages"))
-    run.save_table("", rows)
-    run.save_medians("summary", rows, ("server", "pages"),
-                     ("rate", "sent_bytes", "cpu_usec_per_response", "p95_ms"))
-    draw(run, rows)
     return Outcome(find(rows), f"{WITH}, {ONE}", "A page that was seen before takes {here} of "
                    "mod_deflate's CPU for compression; less cannot be told from none.",
                    conditions=rounds.remarks(rows, "server"), tools=("h2load",))

@@ -1,14 +1,10 @@
-"""The 95th percentile of compression time at levels 2, 4 and 8 as CPU use grows.
-
-After "Automatic and Dynamic Configuration of Data Compression for Web Servers", section 5.4. Pages
-come from php-fpm at rates that are given shares of each level's capacity. The compression time is
-the module's note in the log: elapsed time in the encoder, including waits for the CPU.
-"""
+"""The 95th percentile of compression time at levels 2, 4 and 8 as CPU use grows: the module's note
+in the log, elapsed time in the encoder, including waits for the CPU."""
 
 import math
 
 from benchkit import arrivals, plot, rounds, setups, site, stats
-from benchkit.findings import Finding, paired
+from benchkit.findings import Finding, compare
 from benchkit.results import PAPER, Outcome
 
 TITLE = "compression time p95 at levels 2, 4 and 8 as CPU utilisation grows"
@@ -24,13 +20,12 @@ SECONDS = 12, 35, 100
 LEVELS = (2, 4, 8)
 SHARES = (0.2, 0.4, 0.6, 0.8, 0.92)  # of capacity
 LOW, MIDDLE, HIGH = SHARES[0], SHARES[2], SHARES[-1]
-LEAST_ARRIVALS = 400  # of a level at a share: 20 are beyond the percentile
+LEAST_ARRIVALS = 420  # of a level at a share: 20 are beyond the percentile
 LEAST = 0.05  # of the straight line: a smaller difference counts as none
 TIMEOUT = 10  # seconds; nothing may be lost here
 
 
 def measure(run, dynamic):
-    """A row for each level, share and round."""
     seconds, least = run.pick((.15, 1), (.7, LEAST_ARRIVALS), (1.5, LEAST_ARRIVALS))
     servers = {level: dynamic.serve(setups.ours("gzip", level)) for level in LEVELS}
     capacity = {level: dynamic.working_capacity(httpd, [dynamic.path], min(2, 2 * seconds))
@@ -46,29 +41,24 @@ def measure(run, dynamic):
         row = {"level": level, "share": share, "round": number, "arrivals": len(times),
                "cpu_share": seen.cpu_share(0, end), **site.conditions(run, seen),
                "failed": seen.failures(0, math.inf),
-               "latency_p95_ms": seen.percentile_ms(95, 0, end),
+               "latency_p95_ms": seen.percentile_ms(95, 0, math.inf),
                "bytes": stats.mean([one.bytes for one in seen.answered(0, math.inf)], 1)}
         rows.append({**row, "steady": rounds.is_steady(run, row)})
         spans.append((seen.began, seen.began + end))
-    logs = {level: dynamic.logged(httpd) for level, httpd in servers.items()}
-    return [{**row, **times_of([one for one in logs[row["level"]] if start <= one.at <= end])}
-            for row, (start, end) in zip(rows, spans)]
-
-
-def times_of(logged):
-    """The compression times of the log's responses."""
-    elapsed = [one.usec / 1e3 for one in logged if one.elapsed]
-    return {"compression_p50_ms": round(stats.percentile(elapsed, 50), 3),
-            "compression_p95_ms": round(stats.percentile(elapsed, 95), 3)}
+    logs, percentile = {level: dynamic.logged(httpd) for level, httpd in servers.items()}, (
+        stats.percentile if run.scale == "smoke" else stats.tail)
+    for row, (start, end) in zip(rows, spans):
+        elapsed = [one.usec / 1e3 for one in logs[row["level"]]
+                   if one.elapsed and start <= one.at <= end]
+        row |= {f"compression_p{percent}_ms": round(percentile(elapsed, percent), 3)
+                for percent in (50, 95)}
+    return rows
 
 
 def growth(by_round):
     """The difference of levels 8 and 2 at the top, relative to that on a straight line from the
-    lower half.
-
-    `by_round` are {(level, share): p95}. The differences are those of the medians, because within a
-    round they are small differences of noisy figures.
-    """
+    lower half. `by_round` are {(level, share): p95}; the differences are those of the medians,
+    because within a round they are small differences of noisy figures."""
     apart = {share: stats.median(times[8, share] for times in by_round)
              - stats.median(times[2, share] for times in by_round) for share in (LOW, MIDDLE, HIGH)}
     slope = (apart[MIDDLE] - apart[LOW]) / (MIDDLE - LOW)
@@ -82,30 +72,16 @@ def find(rows):
     cells = [{(row["level"], row["share"]): row["compression_p95_ms"] for row in members}
              for members in stats.group(rows, "round").values()]
     wanted = {(level, share) for level in (2, 8) for share in (LOW, MIDDLE, HIGH)}
-    cells = [one for one in cells if wanted <= one.keys()]
-    sides = {"level": 2}, {"level": 8}
+    sides, no = ({"level": 2}, {"level": 8}), {"note": "no steady state"}
     return [
-        Finding("half", f"compression time p95 at {100 * HIGH:.0f} % of capacity, level 2's to 8's",
-                paired(top, *sides, "compression_p95_ms"), "0.5", (0.5, 0.5),
-                note="no steady state"),
-        Finding("bytes", "bytes, level 2's to level 8's", paired(top, *sides, "bytes"), "1.1",
-                (1.1, 1.1), note="no steady state"),
+        compare(top, "half", f"compression time p95 at {100 * HIGH:.0f} % of capacity, level 2's "
+                "to 8's", *sides, "compression_p95_ms", "0.5", source=(0.5, 0.5), **no),
+        compare(top, "bytes", "bytes, level 2's to level 8's", *sides, "bytes", "1.1",
+                source=(1.1, 1.1), **no),
         Finding("growth", f"difference of levels 8 and 2 at {100 * HIGH:.0f} % of capacity, to "
                 f"that on a line through {100 * LOW:.0f} and {100 * MIDDLE:.0f} %",
-                stats.drawn_anew(cells, growth), "faster than linearly", (1, math.inf),
-                note="no steady state")]
-
-
-def draw(run, rows):
-    figures = {"compression_p95_ms": "compression time, ms, p95", "latency_p95_ms":
-               "latency, ms, p95"}
-    middle = stats.intervals(rows, ("level", "share"), ("cpu_share", *figures))
-    plot.panels(run, "", "compression time, latency and CPU utilisation", "CPU utilisation, %", [
-        plot.Panel(label, [plot.Curve(
-            [100 * found["cpu_share"][0] for (of, _), found in middle.items() if of == level],
-            [found[figure] for (of, _), found in middle.items() if of == level],
-            f"level {level}", f"C{level}", "o-") for level in LEVELS])
-        for figure, label in figures.items()], width=9)
+                stats.drawn_anew([one for one in cells if wanted <= one.keys()], growth),
+                "faster than linearly", (1, math.inf), **no)]
 
 
 def run(run):
@@ -116,7 +92,15 @@ def run(run):
     run.save_medians("summary", good, ("level", "share"),
                      ("cpu_share", "compression_p50_ms", "compression_p95_ms", "latency_p95_ms",
                       "bytes", "sent_share", "load_cpu_share"))
-    draw(run, good)
+    figures = {"compression_p95_ms": "compression time, ms, p95",
+               "latency_p95_ms": "latency, ms, p95"}
+    middle = stats.intervals(good, ("level", "share"), ("cpu_share", *figures))
+    plot.panels(run, "", "compression time, latency and CPU utilisation", "CPU utilisation, %", [
+        plot.Panel(label, [plot.Curve(
+            [100 * found["cpu_share"][0] for (of, _), found in middle.items() if of == level],
+            [found[figure] for (of, _), found in middle.items() if of == level],
+            f"level {level}", f"C{level}", "o-") for level in LEVELS])
+        for figure, label in figures.items()], width=9)
     return Outcome(find(good), "half", "Near saturation, slow responses take {here} of level 8's "
                    "compression time at level 2, for the bytes in the second row.",
                    conditions=[*unsent, *queued, *rounds.remarks(rows)],

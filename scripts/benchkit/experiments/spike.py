@@ -1,14 +1,10 @@
-"""A load near capacity, then 69 % more for a while: a fixed level against an elastic one.
-
-After "Automatic and Dynamic Configuration of Data Compression for Web Servers", section 5.2: level
-6, and elastic with 6 as its ceiling, as one server and as three behind a balancer. Pages come from
-php-fpm; arrivals are random and open.
-"""
+"""A load near capacity, then 69 % more for a while: a fixed level against an elastic one, as one
+server and as three behind a balancer."""
 
 import math
 
 from benchkit import arrivals, plot, rounds, server, setups, site, spikes, stats
-from benchkit.findings import Finding, exact, paired
+from benchkit.findings import Finding, compare, exact, matches
 from benchkit.results import PAPER, Outcome
 
 TITLE = "a spike of 69 %, and the largest that is survived: level 6 fixed, elastic up to 6"
@@ -22,7 +18,7 @@ SETUP = ("The same arrivals and pages of 120 KB for all servers, gzip up to leve
          "latency then is no result; what it loses is. A client leaves after a tenth of the "
          "attack's length. Elastic is ElasticControl step, the source's way; three servers share "
          "the CPU and the php-fpm of one.")
-SECONDS = 12, 90, 180
+SECONDS = 12, 90, 530
 
 # How long a server is watched afterwards, relative to the attack's length. The static one then
 # serves its backlog with the 15 % that the normal load leaves.
@@ -37,29 +33,26 @@ BALANCER = "ListenBacklog 4096\n<Proxy balancer://members>\n{members}</Proxy>\n"
 MODULES = ("proxy", "proxy_http", "proxy_balancer", "lbmethod_byrequests", "slotmem_shm")
 
 
-def setup_of(name):
-    return (setups.ours("gzip", spikes.CEILING) if name.startswith("static") else
-            setups.step(spikes.CEILING, spikes.INTERVAL))
-
-
 def serve(dynamic, name):
     """(the server for clients, the servers whose logs have the levels)."""
-    count = 3 if name.endswith("three") else 1
-    members = [dynamic.serve(setup_of(name)) for _ in range(count)]
-    if count == 1:
+    setup = (setups.ours("gzip", spikes.CEILING) if name.startswith("static") else
+             setups.step(spikes.CEILING, spikes.INTERVAL))
+    members = [dynamic.serve(setup) for _ in range(3 if name.endswith("three") else 1)]
+    if len(members) == 1:
         return members[0], members
     lines = "".join(f"    BalancerMember {one.url('').rstrip('/')}\n" for one in members)
     front = server.Httpd(dynamic.run, dynamic.run.new_name("balancer"),
                          BALANCER.format(members=lines), MODULES, elastic=False,
                          threads=site.THREADS).start()
-    front.helpers = [*dynamic.helpers, *(pid for one in members for pid in [one.process.pid])]
+    front.helpers = [*dynamic.helpers, *(one.process.pid for one in members)]
     return front, members
 
 
 def one_pass(dynamic, name, times, length):
-    """(rows, points over time) of one replay."""
+    """(rows, points over time) of one replay. A server has recovered, seconds after the attack,
+    when no request fails any more; never, if some do in the last quarter of its length."""
     spans = spikes.phases(length, AFTER[name.partition(",")[0]])
-    total = spans["after"][1]
+    start, total = spans["after"]
     front, members = serve(dynamic, name)
     seen = site.replay(front, site.pages([at for at in times if at < total]),
                        spikes.TIMEOUT * length)
@@ -67,7 +60,9 @@ def one_pass(dynamic, name, times, length):
         front.stop()
     levels = [(one.at, one.level) for member in members for one in dynamic.logged(member)]
     rows = spikes.rows_of(dynamic.run, seen, levels, spans)
-    rows[-1]["recovery"] = round(spikes.recovery(seen, spans) / length, 3)
+    last = max((one.at for one in seen.between(start, total) if one.lost), default=start)
+    rows[-1]["recovery"] = (math.inf if last > total - length / 4 else
+                            round((last - start) / length, 3))
     return rows, spikes.points_of(seen, levels, total)
 
 
@@ -75,41 +70,40 @@ def search(dynamic, name, base, length, halvings, seed):
     """(the largest spike that a server survives, relative to its normal load; its bound, "<" or ">"
     if it survived none or all; the tries)."""
     front, _ = serve(dynamic, name)
-    tried = []
+    tried, total = [], length * 5 / 3
 
     def survives(height):
-        total = length * 5 / 3
         times = arrivals.poisson(arrivals.spike(length / 3, length, length / 3, height), base,
                                  total, seed) or [0.0]
         seen = site.replay(front, site.pages(times), spikes.TIMEOUT * length)
-        share = seen.failed_share(length / 3, total)
+        share = stats.ratio(seen.failures(length / 3, total), len(seen.between(length / 3, total)))
         tried.append({"height": round(height, 3), "failed_share": round(share, 4),
                       **site.conditions(dynamic.run, seen)})
         return not share > SURVIVES
 
-    passed = next((step for step in range(1, STEPS + 1) if not survives(spikes.ATTACK ** step)),
-                  STEPS + 1) - 1
+    passed = next((step for step in range(STEPS) if not survives(spikes.ATTACK ** (step + 1))),
+                  STEPS)
     low, high = spikes.ATTACK ** passed, spikes.ATTACK ** (passed + 1)
     for _ in range(0 if passed == STEPS else halvings):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if survives(middle) else (low, middle)
     front.stop()
-    end = ">" if passed == STEPS else "<" if low == 1 else ""
-    return {">": low, "<": high}.get(end, math.sqrt(low * high)), end, tried
+    if passed == STEPS:
+        return low, ">", tried
+    return (high, "<", tried) if low == 1 else (math.sqrt(low * high), "", tried)
 
 
 def measure(run, dynamic):
     """(rows of each phase, points over time of the last round, limits, tries)."""
     length = run.pick(.3, 1.5, 4)
     total = spikes.phases(length, max(AFTER.values()))["after"][1]
-    curve = arrivals.spike(spikes.BEFORE, 1, max(AFTER.values()), spikes.ATTACK)
+    curve = arrivals.spike(1, 1, max(AFTER.values()), spikes.ATTACK)
     calibrated = dynamic.serve(setups.ours("gzip", spikes.CEILING))
     rows, over_time, limits, tries, capacity, times = [], {}, [], [], {}, {}
     for number, name in rounds.interleaved(run, COLOURS):
         if number not in capacity:
             # For each round, because a faster machine may not notice the previous attack.
-            capacity[number] = dynamic.capacity(calibrated, [dynamic.path],
-                                                min(1, length))
+            capacity[number] = dynamic.capacity(calibrated, [dynamic.path], min(1, length))
             times[number] = arrivals.poisson(curve, spikes.NEAR * capacity[number], total,
                                              seed=number)
         labels = {"round": number, "variant": name, "capacity": round(capacity[number], 1)}
@@ -126,45 +120,31 @@ def measure(run, dynamic):
 
 def find(rows, limits):
     attack = [row for row in rows if row["phase"] == "attack"]
-    ends = {name: {row["end"] for row in limits if row["variant"] == name}
-            for name in ("static", "elastic")}
-    limit = ">" if ">" in ends["elastic"] or "<" in ends["static"] else ""
-
-    def losses(key, suffix):
-        (share, words), (_, others) = (spikes.lost(attack, f"{kind}{suffix}")
-                                       for kind in ("elastic", "static"))
-        return Finding(key, f"share of the attack's requests that are lost, elastic{suffix} "
-                       f"({words}; static{suffix}: {others})", exact(share),
-                       "elastic stays up; of static's nearly half")
-
-    after = [min(row["recovery"], AFTER["static"]) for row in rows
-             if row["variant"] == "static" and row["phase"] == "after"]
+    static, elastic = {"variant": "static"}, {"variant": "elastic"}
+    ends = {(row["variant"], row["end"]) for row in limits}
+    after = min(AFTER["static"], stats.median(
+        row["recovery"] for row in rows if row["phase"] == "after" and matches(row, static)))
+    there = "elastic stays up; of static's nearly half"
     return [
-        Finding("limit", "the largest spike survived, elastic to static", paired(
-            limits, {"variant": "elastic"}, {"variant": "static"}, "limit"),
-            "elastic survived 1.69, static did not", (1, math.inf), limit=limit),
-        losses("lost", ""), losses("three", ", three"),
-        Finding("latency", "elastic's median latency, in the attack to before it", paired(
-            [row for row in rows if row["variant"] == "elastic" and row["steady"]],
-            {"phase": "attack"}, {"phase": "before"}, "p50_ms"), "it stays up",
-            note="no steady state"),
+        compare(limits, "limit", "the largest spike survived, elastic to static", elastic, static,
+                "limit", "elastic survived 1.69, static did not", source=(1, math.inf),
+                limit=">" if {("elastic", ">"), ("static", "<")} & ends else ""),
+        spikes.losses("lost", attack, "elastic", "static", there),
+        spikes.losses("three", attack, "elastic, three", "static, three", there),
+        compare([row for row in rows if matches(row, elastic) and row["steady"]], "latency",
+                "elastic's median latency, in the attack to before it", {"phase": "attack"},
+                {"phase": "before"}, "p50_ms", "it stays up", note="no steady state"),
         Finding("level", "elastic's lowest level in the attack", exact(stats.median(
-            row["level_least"] for row in attack if row["variant"] == "elastic")), "1"),
+            row["level_least"] for row in attack if matches(row, elastic))), "1"),
         Finding("recovery", "static: out of order after the attack, to the attack's length",
-                exact(stats.median(after)), "at least 2",
-                limit=">" if stats.median(after) >= AFTER["static"] else "")]
+                exact(after), "at least 2", limit=">" if after >= AFTER["static"] else "")]
 
 
 def run(run):
     rows, over_time, limits, tries = measure(run, site.php(run))
-    run.save_table("", rows)
     run.save_table("search", tries)
     run.save_table("limits", limits, "the largest spike that is survived, to the normal load")
-    run.save_medians("summary", rows, ("variant", "phase"),
-                     ("failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share",
-                      "load_cpu_share"))
-    spikes.draw(run, over_time, COLOURS)
-    good, unsent = rounds.sent(rows)
+    good, unsent = spikes.save(run, rows, over_time, COLOURS)
     return Outcome(find(good, limits), "limit", "An elastic level survives spikes {here} times as "
                    "large as a fixed one.",
                    f"Level 6 is saturated by {stats.median(row['capacity'] for row in rows):.0f} "

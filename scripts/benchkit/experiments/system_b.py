@@ -1,15 +1,15 @@
-"""Compression in the application by a monitor's level, beside compression in the server.
+"""Compression in the application by a monitor's level (System-B: elasticd and a plugin), beside
+compression in the server (System-A: this module)."""
 
-After "Automatic and Dynamic Configuration of Data Compression for Web Servers", sections 4.1 and
-4.2: System-A is a module of httpd, here this one; System-B is a monitor process, here elasticd, and
-a plugin, here PHP's and Python's, which compresses before httpd sees the page. All have gzip 1 to
-6, a static server has 6, and all get the spike of section 5.2.
-"""
-
+import contextlib
+import pathlib
+import struct
+import sys
 import time
 
-from benchkit import arrivals, plot, rounds, setups, site, spikes, system_b
-from benchkit.findings import Finding, exact, paired
+from benchkit import (arrivals, fpm, plot, rounds, sample, server, setups, site, spikes, tools,
+                      web)
+from benchkit.findings import compare
 from benchkit.results import PAPER, Outcome
 
 TITLE = "a spike of 69 %: this module, and elasticd with a plugin in its place"
@@ -19,7 +19,7 @@ THERE = ("figure 8, of System-A alone: the static server's latency rises in the 
 SETUP = ("The same arrivals for all servers of PHP's pages, and of Python's; the load is 85 % of "
          "what saturates level 6 in the module, and 1.69 times as much in the attack: level 6 is "
          "overrun by that. The CPU of the application, httpd and elasticd is counted.")
-SECONDS = 12, 45, 100
+SECONDS = 12, 45, 330
 
 AFTER = 1.0  # relative to the attack's length
 LEVELS = 1, spikes.CEILING
@@ -28,81 +28,154 @@ PYTHON = ", Python"
 COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP,
            STATIC + PYTHON: plot.BR, PLUGIN + PYTHON: plot.CACHED}
 
+POLL = 0.05  # seconds between two reads of the position
+PATIENCE = 15  # seconds to wait for a process
+FIELDS = struct.Struct("<8sIIQHHH")  # the file's beginning: docs/internals/control.md
 
-class Systems:
-    """The sites of each application, with and without the plugin."""
+PHP = """<?php
+require '{plugin}';
+elastic_start('{path}', {floor}, {ceiling});
+require __DIR__ . '/page.php';
+"""
 
-    def __init__(self, run):
-        php = site.php(run)
-        self.daemon = system_b.Elasticd(run, spikes.INTERVAL)
-        python, plugin = system_b.python_sites(run, self.daemon, *LEVELS)
-        self.sites = {STATIC: php, MODULE: php,
-                      PLUGIN: system_b.php_plugin(php, self.daemon, *LEVELS),
-                      STATIC + PYTHON: python, PLUGIN + PYTHON: plugin}
+# The page of fpm.SCRIPT from a WSGI application; plain if httpd compresses it.
+WSGI = """
+import os, random
+from urllib.parse import parse_qs
+from elastic_compress import ElasticWSGI
+pieces = open({pieces!r}, "rb").read().split(b"\\0")
 
-    def serve(self, name):
-        """A started server of the system, after a check of one page."""
-        setup = (setups.NOTHING if name.startswith(PLUGIN) else
-                 setups.step(spikes.CEILING, spikes.INTERVAL) if name == MODULE else
-                 setups.ours("gzip", spikes.CEILING))
-        httpd = self.sites[name].serve(setup)
-        self.sites[name].check(httpd, "gzip", "gzip")
-        return httpd
+def page(environ, start_response):
+    source = random.Random(parse_qs(environ["QUERY_STRING"]).get("seed", [None])[0])
+    start_response("200 OK", [("Content-Type", "text/html")])
+    parts, length = [b"<!DOCTYPE html><html><body>"], 100
+    while length < {bytes}:
+        piece = source.choice(pieces)
+        parts.append(b'<div id="%d">%s</div>' % (source.randrange(1 << 31), piece))
+        length += len(piece) + 25
+    return [b"".join(parts) + b"</body></html>"]
 
-    def replay(self, name, times, patience):
-        """(the results of the arrivals, [(seconds since the epoch, level)])."""
-        of, httpd = self.sites[name], self.serve(name)
-        with system_b.Trace(self.daemon, *LEVELS, time.time) as trace:
-            seen = site.replay(httpd, site.pages(times, of.path), patience)
-        logged = of.logged(httpd)
-        return seen, (trace.levels if name.startswith(PLUGIN)
-                      else [(one.at, one.level) for one in logged])
+plugin = ElasticWSGI(page, {path!r}, levels={{"gzip": ({floor}, {ceiling})}})
+
+def application(environ, start_response):
+    return (plugin if environ["PATH_INFO"] == "/plugin" else page)(environ, start_response)
+"""
 
 
-def measure(run, systems):
+class Elasticd:
+    """An elasticd of the run on the server's CPU, whose load it watches."""
+
+    def __init__(self, run, interval):
+        folder = run.folder(run.new_name("elasticd"))
+        folder.chmod(0o755)
+        self.path = folder / "elastic.position"
+        # Children of another user read the file.
+        self.process = run.start_until(
+            lambda _: self.share() is not None,
+            [tools.elasticd(), "--foreground", "--file", str(self.path), "--control", "step",
+             "--interval", f"{1000 * interval:.0f}ms", "--nice", "-5"], folder / "output.log",
+            PATIENCE)
+
+    def share(self):
+        """Its place between floor and ceiling, 0 to 1; None if nothing is published."""
+        with contextlib.suppress(OSError, struct.error):
+            fraction, whole, top = FIELDS.unpack(self.path.read_bytes()[:FIELDS.size])[4:7]
+            return (whole + fraction / 65536) / top if top else 1.0
+        return None
+
+
+def trace(daemon, floor, ceiling, levels):
+    """For a block: adds (seconds since the epoch, level) to the levels."""
+
+    def look():
+        share = daemon.share()
+        if share is not None:
+            levels.append((time.time(), floor + share * (ceiling - floor)))
+
+    return sample.watch(POLL, look)
+
+
+def php_plugin(dynamic, daemon, floor, ceiling):
+    """The pages of site.php(), compressed by the plugin."""
+    plugin = pathlib.Path(dynamic.folder) / "elastic.php"  # readable by php-fpm's user
+    plugin.write_bytes((tools.ROOT / "plugins" / "php" / "elastic.php").read_bytes())
+    (dynamic.folder / "plugin.php").write_text(PHP.format(
+        plugin=plugin, path=daemon.path, floor=floor, ceiling=ceiling), encoding="utf-8")
+    return site.Site(dynamic.run, dynamic.folder, "/plugin.php",
+                     fpm.SNIPPET.format(socket=fpm.socket_of(dynamic.run)),
+                     [*dynamic.helpers, daemon.process.pid])
+
+
+def python_sites(run, daemon, floor, ceiling):
+    """(pages of gunicorn, the same compressed by the plugin), of one process."""
+    folder = run.folder("python-site")
+    (folder / "pieces").write_bytes(b"\0".join(web.fragments(run)[0]))
+    (folder / "application.py").write_text(WSGI.format(
+        pieces=str(folder / "pieces"), bytes=fpm.PAGE_BYTES, path=str(daemon.path), floor=floor,
+        ceiling=ceiling), encoding="utf-8")
+    port, log = server.free_port(), folder / "output.log"
+    path = f"{tools.ROOT / 'plugins' / 'python'}:{folder}"
+    process = run.start_until(
+        lambda _: "Listening at" in log.read_text(errors="replace"),
+        ["env", f"PYTHONPATH={path}", sys.executable, "-m", "gunicorn", "--bind",
+         f"127.0.0.1:{port}", "--workers", str(fpm.CHILDREN), "--backlog", "4096",
+         "application:application"], log, PATIENCE)
+    lines = "".join(f"ProxyPass {path} http://127.0.0.1:{port}{path}\n"
+                    for path in ("/page", "/plugin"))
+    return (site.Site(run, folder, "/page", lines, [process.pid]),
+            site.Site(run, folder, "/plugin", lines, [process.pid, daemon.process.pid]))
+
+
+def measure(run):
     """(rows of each system, phase and round, points over time of the last round)."""
     length = run.pick(.3, 1.5, 4)
     spans = spikes.phases(length, AFTER)
     total = spans["after"][1]
-    curve = arrivals.spike(spikes.BEFORE, 1, AFTER, spikes.ATTACK)
+    curve = arrivals.spike(1, 1, AFTER, spikes.ATTACK)
+    php, daemon = site.php(run), Elasticd(run, spikes.INTERVAL)
+    python, plugin = python_sites(run, daemon, *LEVELS)
+    sites = {STATIC: php, MODULE: php, PLUGIN: php_plugin(php, daemon, *LEVELS),
+             STATIC + PYTHON: python, PLUGIN + PYTHON: plugin}
+
+    def serve(name):
+        setup = (setups.NOTHING if name.startswith(PLUGIN) else
+                 setups.step(spikes.CEILING, spikes.INTERVAL) if name == MODULE else
+                 setups.ours("gzip", spikes.CEILING))
+        httpd = sites[name].serve(setup)
+        sites[name].check(httpd, "gzip", "gzip")
+        return httpd
+
     rows, over_time, times = [], {}, {}
     for number, name in rounds.interleaved(run, COLOURS):
-        suffix = PYTHON if name.endswith(PYTHON) else ""
-        if (number, suffix) not in times:
-            httpd = systems.serve(STATIC + suffix)
-            rate = spikes.NEAR * systems.sites[STATIC + suffix].capacity(
-                httpd, [systems.sites[STATIC + suffix].path], min(1, length))
+        static, of = STATIC + (PYTHON if name.endswith(PYTHON) else ""), sites[name]
+        if (number, static) not in times:
+            httpd = serve(static)
+            rate = spikes.NEAR * sites[static].capacity(httpd, [sites[static].path], min(1, length))
             httpd.stop()
-            times[number, suffix] = arrivals.poisson(curve, rate, total, seed=number)
-        seen, levels = systems.replay(name, times[number, suffix], spikes.TIMEOUT * length)
+            times[number, static] = arrivals.poisson(curve, rate, total, seed=number)
+        httpd, levels = serve(name), []
+        with trace(daemon, *LEVELS, levels):
+            seen = site.replay(httpd, site.pages(times[number, static], of.path),
+                               spikes.TIMEOUT * length)
+        logged = [(one.at, one.level) for one in of.logged(httpd)]
+        levels = levels if name.startswith(PLUGIN) else logged
         rows += [{"round": number, "variant": name, **row}
                  for row in spikes.rows_of(run, seen, levels, spans)]
         over_time[name] = spikes.points_of(seen, levels, total)
     return rows, over_time
 
 
-def find(rows):
-    attack = [row for row in rows if row["phase"] == "attack"]
-    found = []
-    for key, name, other in (("php", PLUGIN, STATIC), ("module", MODULE, STATIC),
-                             ("python", PLUGIN + PYTHON, STATIC + PYTHON)):
-        (share, words), (_, others) = spikes.lost(attack, name), spikes.lost(attack, other)
-        found.append(Finding(key, f"share of the attack's requests that are lost, {name} ({words}; "
-                             f"{other}: {others})", exact(share),
-                             "it serves on, where the static one is overrun"))
-    return found + [Finding("cpu", f"CPU before the attack, {PLUGIN} to {MODULE}", paired(
-        [row for row in rows if row["phase"] == "before"], {"variant": PLUGIN}, {"variant": MODULE},
-        "cpu_share"))]
-
-
 def run(run):
-    rows, over_time = measure(run, Systems(run))
-    run.save_table("", rows)
-    run.save_medians("summary", rows, ("variant", "phase"),
-                     ("failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share",
-                      "load_cpu_share"))
-    spikes.draw(run, over_time, COLOURS)
-    good, unsent = rounds.sent(rows)
-    return Outcome(find(good), "php", "Compression in PHP by elasticd's level loses {here} "
-                   "of the attack's requests.",
-                   conditions=[*unsent, *rounds.remarks(rows, "variant")], tools=("php-fpm",))
+    rows, over_time = measure(run)
+    good, unsent = spikes.save(run, rows, over_time, COLOURS)
+    attack = [row for row in good if row["phase"] == "attack"]
+    there = "it serves on, where the static one is overrun"
+    return Outcome([
+        spikes.losses("php", attack, PLUGIN, STATIC, there),
+        spikes.losses("module", attack, MODULE, STATIC, there),
+        spikes.losses("python", attack, PLUGIN + PYTHON, STATIC + PYTHON, there),
+        compare([row for row in good if row["phase"] == "before"], "cpu",
+                f"CPU before the attack, {PLUGIN} to {MODULE}", {"variant": PLUGIN},
+                {"variant": MODULE}, "cpu_share")],
+        "php", "Compression in PHP by elasticd's level loses {here} of the attack's requests.",
+        conditions=[*unsent, *rounds.remarks(rows, "variant")], tools=("php-fpm",))
