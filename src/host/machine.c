@@ -27,7 +27,7 @@
 /* Non-blocking: a path that names a FIFO must not block the thread. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
-/* Kinds of file systems, as statfs() names them. musl brings no linux/magic.h. */
+/* Kinds of file systems in statfs(). musl does not bring the kernel's header with their names. */
 #define PROCFS 0x9fa0
 #define TMPFS 0x01021994
 #define RAMFS 0x858458f6
