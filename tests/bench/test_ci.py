@@ -75,3 +75,22 @@ def test_the_corpus_is_kept_where_fuzzing_keeps_it():
     assert f"path: {kept}\n" in text
     assert f"paths: [{kept}]" in (ROOT / ".gitlab-ci.yml").read_text()
     assert '$dir/corpus/$1' in (ROOT / "scripts" / "lib" / "fuzz").read_text()
+
+
+def test_codeql_sees_what_a_command_of_ours_builds():
+    text = (ROOT / ".github" / "workflows" / "codeql.yml").read_text()
+    job = yaml.safe_load(text)["jobs"]["codeql"]
+    assert [row["language"] for row in job["strategy"]["matrix"]["include"]] == ["c-cpp", "python"]
+    path, *words = next(step["run"] for step in job["steps"] if "run" in step).split()
+    assert os.access(ROOT / path, os.X_OK) and words[-1] in known()
+
+
+def test_the_compose_file_runs_the_image():
+    """Five lines; the folder and the port are those of the Containerfile."""
+    text = (ROOT / "contrib" / "compose.yml").read_text()
+    web = yaml.safe_load(text)["services"]["web"]
+    made = (ROOT / "Containerfile").read_text()
+    assert len(text.splitlines()) == 5
+    assert f"-t {web['image']} " in made
+    assert f":{web['volumes'][0].partition(':')[2]} " in made
+    assert f"EXPOSE {web['ports'][0].partition(':')[2]}\n" in made
