@@ -241,8 +241,7 @@ static void machine_look(el_machine_t *machine, uint64_t now_usec)
              machine->proc_stat != NULL ? machine->proc_stat : machine->root,
              machine->proc_stat != NULL ? "" : "/proc/stat");
     /* A container's host may replace /proc/stat by a file that does not follow the clock. */
-    if (statfs(machine->path[EL_MACHINE_STAT], &system) == 0
-        && system.f_type == PROCFS) {
+    if (statfs(machine->path[EL_MACHINE_STAT], &system) == 0 && system.f_type == PROCFS) {
         machine->facts.tick_usec = 1e6 / (double)sysconf(_SC_CLK_TCK);
     }
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
@@ -391,8 +390,7 @@ bool el_file_is_in_memory(int descriptor)
 {
     struct statfs system;
 
-    return fstatfs(descriptor, &system) != 0 || system.f_type == TMPFS
-           || system.f_type == RAMFS;
+    return fstatfs(descriptor, &system) != 0 || system.f_type == TMPFS || system.f_type == RAMFS;
 }
 
 #define WRITE_FLAGS (O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
