@@ -98,6 +98,14 @@ el_python "import pyflakes"                     | python3-pyflakes | python3-pyf
 command -v clang-format                         | clang-format    | clang-tools-extra
 TABLE
         ;;
+    analyse) cat <<'TABLE'
+command -v clang-tidy                           | clang-tidy      | clang-tools-extra
+TABLE
+        ;;
+    musl) cat <<'TABLE'
+command -v musl-gcc                             | musl-tools      | musl-gcc
+TABLE
+        ;;
     deb) cat <<'TABLE'
 command -v git                                  | git             |
 command -v dpkg-buildpackage                    | dpkg-dev        |

@@ -18,6 +18,16 @@ el_podman() {
         --cgroup-manager cgroupfs --events-backend none "$@"
 }
 
+# el_image PODMAN DIR NAME OUT: packs an image whose one layer is DIR/image into OUT; PODMAN is for
+# el_podman.
+el_image() {
+    printf 'FROM scratch\nCOPY image /\n' >"$2/Containerfile"
+    el_podman "$1" build -q --timestamp "$SOURCE_DATE_EPOCH" --format oci -t "$3" \
+        -f "$2/Containerfile" "$2" &&
+        el_podman "$1" save -q --format oci-dir -o "$2/mod_elastic-image" "$3" &&
+        el_pack "$2/mod_elastic-image" "$4"
+}
+
 # el_key_open KEY DIR: makes KEY the one that signs: a file with a secret key that has no passphrase,
 # which is imported into a keyring in DIR, or a key of gpg's own. Sets el_key, its fingerprint.
 el_key_open() {

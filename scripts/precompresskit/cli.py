@@ -15,15 +15,14 @@ def pass_over(maker, options):
     """One pass over all files; returns its tally. `maker` is made once for all passes."""
     tally = tallies.Tally()
     sources = files.find_sources(options, tally)
-    tally.expect(size for _, size in sources.values())
+    tally.expect(size for _, size, _ in sources.values())
     if options.prune:
         files.prune(files.find_orphans(options, tally), tally)
     progress = sys.stderr.isatty() and not options.quiet
 
     def compress(path):
-        stem, size = sources[path]
-        maker.make_all(path, stem, tally)
-        tally.add(done=1, done_bytes=size)
+        maker.make_all(path, sources[path], tally)
+        tally.add(done=1, done_bytes=sources[path][1])
 
     # Largest first, so that the threads end at about the same time.
     largest = sorted(sources, key=lambda path: sources[path][1], reverse=True)

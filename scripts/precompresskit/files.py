@@ -4,9 +4,14 @@ A precompressed file is written to a temporary file at its place (beside its sou
 --root), gets the source's mode and its time to the nanosecond, and is renamed, so that a server
 never sees half a file. It is up to date if its time equals its source's. A file that would not be
 smaller is not kept.
+
+Root may compress a tree that others may write to. They could exchange a folder for a link, and a
+file for a pipe, while it works.
 """
 
+import contextlib
 import os
+import pathlib
 import stat
 import tempfile
 
@@ -45,6 +50,43 @@ def folders(root, onerror=None):
         yield directory, sorted(names)
 
 
+def open_folder(top, folder):
+    """A descriptor of `folder`, which is `top` or below it, by no link below `top`."""
+    flags = os.O_PATH | os.O_DIRECTORY
+    descriptor = os.open(top, flags)
+    for part in pathlib.PurePath(os.path.relpath(folder, top)).parts:
+        try:
+            below = os.open(part, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+        descriptor = below
+    return descriptor
+
+
+@contextlib.contextmanager
+def held(top, path):
+    """A path of the file that stays in its folder, whatever becomes of the folder's name; `path`
+    itself where there is no /proc."""
+    folder, name = os.path.split(path)
+    if not os.path.isdir("/proc/self/fd"):
+        yield path
+        return
+    descriptor = open_folder(top, folder)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
+
+
+def open_unless_replaced(path):
+    """A regular file, open for reading; a link or a pipe has come since it was found."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("it is not a regular file any more")
+    return open(descriptor, "rb")
+
+
 def regular_files(root, tally):
     """(directory, name, bytes) of every regular file under `root`."""
 
@@ -67,7 +109,8 @@ def moved(path, origin, target):
 
 
 def find_sources(options, tally):
-    """The files to compress: {path: (the name to which extensions are added, bytes)}."""
+    """The files to compress: {path: (the name to which extensions are added, bytes, the given
+    directory)}."""
     # By path, because the given directories may contain each other.
     sources = {}
     for top in options.dirs:
@@ -75,13 +118,13 @@ def find_sources(options, tally):
             if not is_precompressed_name(name) and (options.all or has_type(name, options.types)):
                 path = os.path.join(directory, name)
                 stem = moved(path, top, options.root) if options.root else path
-                sources[path] = stem, size
+                sources[path] = stem, size, top
     return sources
 
 
 def find_orphans(options, tally):
-    """The precompressed files without a source."""
-    orphans = set()
+    """The precompressed files without a source: {path: the given directory}."""
+    orphans = {}
     for top in [options.root] if options.root else options.dirs:
         for directory, name, _ in regular_files(top, tally):
             path = os.path.join(directory, name)
@@ -90,14 +133,15 @@ def find_orphans(options, tally):
             # By type even with --all: a backup.gz in a served directory has no source.
             if is_precompressed_name(name) and has_type(base, options.types) \
                     and not os.path.lexists(source):
-                orphans.add(path)
+                orphans[path] = top
     return orphans
 
 
 def prune(orphans, tally):
-    for path in orphans:
+    for path, top in orphans.items():
         try:
-            os.unlink(path)
+            with held(top, path) as orphan:
+                os.unlink(orphan)
             tally.add(pruned=1)
         except OSError as problem:
             tally.error(path, problem)
@@ -126,7 +170,7 @@ def make_folder(folder, source):
 
 def is_refused(compressed, source_size):
     """True if the server would not send the file because of its content, made by another tool."""
-    with open(compressed, "rb") as file:
+    with open_unless_replaced(compressed) as file:
         head = file.read(18)
         file.seek(max(0, os.fstat(file.fileno()).st_size - 4))
         tail = int.from_bytes(file.read(4), "little")
@@ -178,34 +222,39 @@ class Maker:
         # {precompressed file: (the source's bytes, its time)}.
         self.not_smaller = {}
 
-    def make_all(self, path, stem, tally):
+    def make_all(self, path, of_source, tally):
+        """`of_source`: the file's entry of find_sources()."""
+        stem, _, top = of_source
         for codec in self.codecs:
             if self.stop.is_set():
                 raise encoders.Interrupted
             try:
-                self.make(path, stem + codec.extension, codec, tally)
+                with held(top, path) as source:
+                    # Who may write below --root is trusted, by the server too.
+                    target = source if stem == path else stem
+                    self.make(source, target + codec.extension, (path, stem), codec, tally)
             except OSError as problem:
                 tally.error(path, problem)
 
-    def make(self, path, compressed, codec, tally):
-        """Updates one precompressed file of one file."""
-        # O_NOFOLLOW: the file may have become a link since it was found.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        with open(descriptor, "rb") as source:
+    def make(self, path, compressed, names, codec, tally):
+        """Updates one precompressed file of one file; `names` are what is called path and stem
+        elsewhere."""
+        with open_unless_replaced(path) as source:
             # Before the first byte is read: if the source changes meanwhile, the result has the
             # older time, is not served, and the next run makes it again.
-            info = os.fstat(descriptor)
+            info = os.fstat(source.fileno())
             size = up_to_date_bytes(compressed, info)
+            key, now = names[1] + codec.extension, (info.st_size, info.st_mtime_ns)
             if size:
                 tally.add(fresh=1)
-            elif self.not_smaller.get(compressed) != (info.st_size, info.st_mtime_ns):
-                size = self.write(source, info, compressed, codec, os.path.dirname(path))
+            elif self.not_smaller.get(key) != now:
+                size = self.write(source, info, compressed, codec, os.path.dirname(names[0]))
                 tally.add(written=1 if size else 0)
             if size:
                 tally.add_file(codec.extension, info.st_size, size)
             else:
                 tally.add(larger=1)
-                self.not_smaller[compressed] = info.st_size, info.st_mtime_ns
+                self.not_smaller[key] = now
                 remove_stale(compressed)
 
     def write(self, source, info, compressed, codec, source_folder):

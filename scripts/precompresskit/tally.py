@@ -43,10 +43,12 @@ class Tally:
 
     def error(self, path, problem):
         text = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+        # A file's name must not control the terminal: others may have chosen it.
+        name = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in str(path))
         with self.lock:
             self.errors.append(path)
             self.clear_line()
-            print(f"precompress: {path}: {text}", file=sys.stderr)
+            print(f"precompress: {name}: {text}", file=sys.stderr)
 
     def clear_line(self):
         if self.on_line:

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,6 +26,11 @@
 
 /* Non-blocking: a path that names a FIFO must not block the thread. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+/* Kinds of file systems in statfs(). musl does not bring the kernel's header with their names. */
+#define PROCFS 0x9fa0
+#define TMPFS 0x01021994
+#define RAMFS 0x858458f6
 
 #define LOOK_AGAIN_USEC UINT64_C(10000000)
 
@@ -76,7 +80,7 @@ static size_t machine_read_in(el_machine_t *machine, const char *folder, const c
                                                                 sizeof(machine->small)) : 0;
 }
 
-_Static_assert(EL_LOAD_CPUS <= CPU_SETSIZE, "every CPU has its bit");
+_Static_assert(EL_LOAD_CPUS <= 8 * sizeof(cpu_set_t), "every CPU has its bit");
 
 /* Sets the mask to the CPUs of this process's affinity. */
 static void machine_read_affinity(el_machine_t *machine)
@@ -237,8 +241,7 @@ static void machine_look(el_machine_t *machine, uint64_t now_usec)
              machine->proc_stat != NULL ? machine->proc_stat : machine->root,
              machine->proc_stat != NULL ? "" : "/proc/stat");
     /* A container's host may replace /proc/stat by a file that does not follow the clock. */
-    if (statfs(machine->path[EL_MACHINE_STAT], &system) == 0
-        && system.f_type == PROC_SUPER_MAGIC) {
+    if (statfs(machine->path[EL_MACHINE_STAT], &system) == 0 && system.f_type == PROCFS) {
         machine->facts.tick_usec = 1e6 / (double)sysconf(_SC_CLK_TCK);
     }
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
@@ -387,8 +390,7 @@ bool el_file_is_in_memory(int descriptor)
 {
     struct statfs system;
 
-    return fstatfs(descriptor, &system) != 0 || system.f_type == TMPFS_MAGIC
-           || system.f_type == RAMFS_MAGIC;
+    return fstatfs(descriptor, &system) != 0 || system.f_type == TMPFS || system.f_type == RAMFS;
 }
 
 #define WRITE_FLAGS (O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)

@@ -82,3 +82,50 @@ def test_some_tests_of_a_file_run_in_one_process(options, is_few):
     function = re.search(r"(?ms)^few\(\) \{.*?^\}", script)[0]
     done = subprocess.run(["sh", "-c", f"{function}\nfew {options}"], check=False, timeout=60)
     assert (done.returncode == 0) == is_few
+
+
+GCC = """x.c: In function 'f':
+{0}:3:5: warning: use of '*x' [CWE-416] [-Wanalyzer-use-after-free]
+    3 |     use(x);
+{0}:9:5: warning: use of '*y' [CWE-416] [-Wanalyzer-use-after-free]
+{0}:3:5: note: (1) here
+"""
+TIDY = "{0}:4:1: warning: a loop [bugprone-infinite-loop,cert-x]\n"
+USE = "analyzer-use-after-free | {0} | use of '[*]*' | "
+LOOP = "bugprone-infinite-loop,cert-x | {0} | a loop | 1 | it ends\n"
+
+
+@pytest.mark.parametrize("answers, said", [
+    (USE + "2 | none is freed\n" + LOOP, []),
+    ("# a comment\n" + USE + "1 | none is freed\n" + LOOP, ["x.c:9:5: use of '*y'"]),
+    (USE + "3 | none is freed\n" + LOOP, ["1 of 3 are not said any more: analyzer-use"]),
+    (USE + "2 | none is freed\n", ["x.c:4:1: a loop"]), ("no answer\n", ["not five fields"])])
+def test_a_warning_has_an_answer_and_an_answer_its_warnings(tmp_path, answers, said):
+    source = tmp_path / "src" / "x.c"
+    source.parent.mkdir()
+    source.touch()
+    for name, text in (("gcc", GCC), ("clang-tidy", TIDY)):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\ncat <<'SAID'\n{text.format(source)}SAID\n")
+        program.chmod(0o755)
+    commands, listed = tmp_path / "commands.json", tmp_path / "answers"
+    commands.write_text(json.dumps([{"directory": str(tmp_path), "file": str(source), "arguments":
+                                     ["gcc", "-c", "-o", "x.o", str(source)]}] * 2))
+    listed.write_text(answers.format(os.path.relpath(source, tools.ROOT)))
+    done = subprocess.run([tools.ROOT / "scripts" / "lib" / "analyse", commands, listed],
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60)
+    assert done.returncode == (1 if said else 0), done.stdout
+    assert done.stdout.count("FAIL") <= len(said) and all(one in done.stdout for one in said)
+
+
+def test_an_analyser_that_fails_is_no_success(tmp_path):
+    source = tmp_path / "src" / "x.c"
+    source.parent.mkdir()
+    source.write_text("no C\n")
+    (tmp_path / "commands.json").write_text(json.dumps([
+        {"directory": str(tmp_path), "file": str(source), "arguments": ["false", str(source)]}]))
+    (tmp_path / "answers").touch()
+    done = subprocess.run([tools.ROOT / "scripts" / "lib" / "analyse", tmp_path / "commands.json",
+                           tmp_path / "answers"], capture_output=True, check=False, timeout=60)
+    assert done.returncode

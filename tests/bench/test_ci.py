@@ -75,3 +75,21 @@ def test_the_corpus_is_kept_where_fuzzing_keeps_it():
     assert f"path: {kept}\n" in text
     assert f"paths: [{kept}]" in (ROOT / ".gitlab-ci.yml").read_text()
     assert '$dir/corpus/$1' in (ROOT / "scripts" / "lib" / "fuzz").read_text()
+
+
+def test_codeql_sees_what_a_command_of_ours_builds():
+    text = (ROOT / ".github" / "workflows" / "codeql.yml").read_text()
+    job = yaml.safe_load(text)["jobs"]["codeql"]
+    assert [row["language"] for row in job["strategy"]["matrix"]["include"]] == ["c-cpp", "python"]
+    path, *words = next(step["run"] for step in job["steps"] if "run" in step).split()
+    assert os.access(ROOT / path, os.X_OK) and words[-1] in known()
+
+
+def test_the_compose_file_runs_the_image_with_the_copied_module():
+    """In five lines; the folder is Debian's."""
+    path = ROOT / "contrib" / "compose.yml"
+    web = yaml.safe_load(path.read_text())["services"]["web"]
+    made = (path.parent / web["build"]["context"] / web["build"]["dockerfile"]).read_text()
+    assert len(path.read_text().splitlines()) == 5 and "COPY --from=mod_elastic " in made
+    assert web["volumes"][0].split(":")[1:] == ["/var/www/html", "ro"]
+    assert f"EXPOSE {web['ports'][0].partition(':')[2]}\n" in made

@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from codeckit import libraries
-from precompresskit import cli, encoders, files, watch
+from precompresskit import cli, encoders, files, tally, watch
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "precompress"
 TEXT = b"<p>The same paragraph, again and again.</p>\n" * 200
@@ -433,3 +433,53 @@ def test_interrupt_leaves_no_temporary_file(site, number):
     assert process.returncode == 130, errors
     assert b"interrupted" in errors
     assert not [name for name in names(site) if name.endswith(".tmp")]
+
+
+def test_who_exchanges_a_folder_meanwhile_leads_nowhere(site, tmp_path_factory, capsys):
+    """Root may compress a tree that others may write to: they could have files written, replaced
+    and removed elsewhere."""
+    outside = tmp_path_factory.mktemp("outside")
+    below = site / "below"
+    below.mkdir()
+    for name, content in (("page.html", TEXT), ("noise.html", os.urandom(200)),
+                          ("gone.html.gz", b"gone")):
+        (below / name).write_bytes(content)
+    for name in ("page.html.gz", "noise.html.gz", "gone.html.gz"):
+        (outside / name).write_bytes(b"precious")
+    options = cli.parse_arguments([str(site)])
+    count = tally.Tally()
+    sources, orphans = files.find_sources(options, count), files.find_orphans(options, count)
+    assert str(below / "noise.html") in sources and orphans
+    below.rename(site / "aside")
+    below.symlink_to(outside)
+    (outside / "page.html").write_bytes(TEXT)
+    maker = files.Maker(encoders.choose_codecs(options), threading.Event())
+    for path in sources:
+        maker.make_all(path, sources[path], count)
+    files.prune(orphans, count)
+    assert len(count.errors) == 3 * 2 + 1 and "below/page.html: " in capsys.readouterr().err
+    assert names(outside) == ["gone.html.gz", "noise.html.gz", "page.html", "page.html.gz"]
+    assert {(outside / name).read_bytes() for name in names(outside)} == {b"precious", TEXT}
+    assert names(site) == ["aside", "below", *ALL]
+
+
+def test_a_pipe_in_a_files_place_is_not_waited_for(site):
+    """Root may compress a tree that others may write to."""
+    page, count = site / "page.html", tally.Tally()
+    options = cli.parse_arguments([str(site)])
+    sources = files.find_sources(options, count)
+    page.unlink()
+    os.mkfifo(page)
+    maker = files.Maker(encoders.choose_codecs(options), threading.Event())
+    work = threading.Thread(target=maker.make_all, args=(str(page), sources[str(page)], count),
+                            daemon=True)
+    work.start()
+    work.join(10)
+    assert not work.is_alive() and len(count.errors) == 3 and names(site) == ["page.html"]
+
+
+def test_names_of_files_do_not_control_the_terminal(site):
+    (site / "\x1b]0;title\x07.html").write_bytes(TEXT)
+    (site / "\x1b]0;title\x07.html.gz").mkdir()
+    result = run(site)
+    assert result.returncode == 1 and "\x1b" not in result.stderr and "title" in result.stderr

@@ -311,6 +311,24 @@ def test_a_fifo_in_its_place_holds_nothing_up(httpd, lines):
     assert len(server.log.lines("warn.*elastic: .*fifo")) == 1
 
 
+def test_where_the_kernel_tells_nothing_the_level_stays_where_it_starts(httpd, tmp_path):
+    """As elsewhere than on Linux: there is neither /proc nor a control group. It says so once."""
+    server = httpd("Elastic On\nElasticControl step\nElasticInterval 100ms\n", start=False,
+                   files=FILES, allow_log=[SHORT_INTERVAL, "warn.*the CPU load cannot be read"],
+                   environ={"KERNEL_ROOT": "{root}/none"},
+                   wrapper=faults.wrapper(faults.library(tmp_path, "kernel-root")))
+    server.start()
+    server.wait_log("elastic: the CPU load cannot be read from /proc/stat; the levels stay")
+    start = server.status()["ElasticPosition"]
+    for _ in range(2):
+        time.sleep(0.3)  # for samples that must not come
+        check.encoded(server.get("/a.txt", ae="gzip"), "gzip", FILES["a.txt"])
+        server.graceful()
+    status = server.status()
+    assert (status["ElasticSamples"], status["ElasticPosition"]) == ("0", start)
+    assert len(server.log.lines("warn.*the CPU load cannot be read")) == 1
+
+
 @pytest.mark.parametrize("config,text", [
     ("ElasticLoad auto", r"(stat|cgroup) \(.*\)"), ("ElasticLoad stat", r"stat \(as configured\)"),
     ("ElasticLoad cgroup", r"(stat|cgroup) \(.*\)"),

@@ -282,5 +282,7 @@ def test_the_functions_and_tests_that_the_internals_name_exist():
     named = re.findall(r"`(test_\w+\.py)(?:::(test_\w+))?`", (internals / "threats.md").read_text())
     assert named
     for file, test in named:
-        source = (ROOT / "tests" / "httpd" / file).read_text()
+        source = "".join(path.read_text() for folder in ("httpd", "bench")
+                         for path in (ROOT / "tests" / folder).glob(file))
+        assert source, file
         assert not test or f"\ndef {test}(" in source, f"{file}::{test}"

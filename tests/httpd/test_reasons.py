@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import brotli
 import pytest
 
 from kit import at, bodies, cache, check, env, keep
@@ -309,6 +310,10 @@ def labels(httpd_shared, origin):
             ("mislabelled", {"Content-Encoding": "gzip", "Via": "1.1 front (Varnish/7)"}, TEXT),
             ("twice", {"Content-Encoding": "gzip"}, gzip.compress(zipped)),
             ("archive", {"Content-Type": "application/gzip"}, zipped),
+            ("bomb-gzip", {"Content-Encoding": "gzip"}, gzip.compress(bytes(300 << 20), 1)),
+            ("bomb-br", {"Content-Encoding": "br"}, brotli.compress(bytes(300 << 20), quality=1)),
+            ("hostile", {"Elastic-Explain": "reason=\x1b[2Jtitle\x07",
+                         "Content-Encoding": "\x1b[31m"}, TEXT),
             ("odd", {"Content-Type": 'text/plain; a="b\\c"; \xe9'}, TEXT)):
         origin.route(f"/{name}", raw({"Content-Type": "text/plain", **fields,
                                       "Content-Length": len(body)}, body))
@@ -356,6 +361,17 @@ def test_why(request, where, path, options, words):
     code, said = why(*options, f"http://127.0.0.1:{request.getfixturevalue(where).port}{path}")
     assert code == (None in words) and ("Wrong" in said) == (code == 1 and where == "labels"), said
     assert all(part in said for part in words if part), said
+
+
+@pytest.mark.parametrize("name", ["bomb-gzip", "bomb-br"])
+def test_why_does_not_decode_without_end(labels, name):
+    code, said = why(*GZIP, f"http://127.0.0.1:{labels.port}/{name}")
+    assert code == 0 and "cannot be told: decoded it has more than 256 MB" in said
+
+
+def test_a_field_does_not_control_the_terminal(labels, origin):
+    code, said = why(f"{origin.url}/hostile")
+    assert code == 0 and "title" in said and "[31m" in said and "\x1b" not in said, said
 
 
 def test_why_says_which_server_does_not_answer():

@@ -461,6 +461,27 @@ def test_htaccess_does_not(tenants, handler, text, name):
     assert answer.status == 403 or name == "page.other" or text.startswith(("Action", "ForceType"))
 
 
+@pytest.mark.parametrize("text", [
+    '<If "true">\nRequire all granted\n</If>', "Satisfy Any\nOrder Deny,Allow\nAllow from all"])
+def test_a_tenant_opens_no_page_of_a_host_of_its_own(httpd, text):
+    """As hosting.md says: a .htaccess may overrule a <Location>, and so open the page in its own
+    host, but not in one without files of the tenant."""
+    page = "SetHandler elastic-status\nRequire all denied\n</Location>\n"
+    server = httpd("Elastic On\n<Directory {docs}>\nAllowOverride All\n</Directory>\n"
+                   f"<Location /everywhere>\n{page}"
+                   "<VirtualHost 127.0.0.1:{port}>\nServerName localhost\n</VirtualHost>\n"
+                   "<VirtualHost 127.0.0.1:{port}>\nServerName status\n"
+                   f"DocumentRoot {{root}}/nobodys\n<Location />\n{page}</VirtualHost>\n",
+                   files={".htaccess": ""}, modules=["access_compat"], start=False)
+    (server.root / "nobodys").mkdir()
+    server.start()
+    server.expect_log("AH01630|AH01797")
+    asked = [("/everywhere?auto", {}), ("/?auto", {"Host": "status"})]
+    assert [server.get(path, headers=host).status for path, host in asked] == [403, 403]
+    server.write(".htaccess", text + "\n")
+    assert [server.get(path, headers=host).status for path, host in asked] == [200, 403]
+
+
 def test_mod_statuss_page_names_no_virtual_host_and_no_path(tenants):
     """A .htaccess may open that page."""
     path = "/a-path-that-is-nobodys-business.html"

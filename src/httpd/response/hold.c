@@ -89,7 +89,8 @@ static apr_status_t hold_read(apr_bucket *bucket, const el_wait_t *wait, uint64_
     uint64_t now = el_clock_usec(), end;
     size_t i = 0;
 
-    while (i < sizeof(telling) / sizeof(telling[0]) && strcmp(bucket->type->name, telling[i])) {
+    while (i < sizeof(telling) / sizeof(telling[0])
+           && strcmp(bucket->type->name, telling[i]) != 0) {
         i++;
     }
     /*
