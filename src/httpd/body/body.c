@@ -95,6 +95,12 @@ void el_body_drop(apr_bucket_brigade *bb)
     }
 }
 
+apr_status_t el_body_leave(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
 apr_status_t el_no_body(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     el_body_drop(bb);

@@ -62,6 +62,12 @@ void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb
 /* Deletes the data of a brigade, after waiting for a CGI script's; metadata buckets stay. */
 void el_body_drop(apr_bucket_brigade *bb);
 
+/*
+ * The way on past a filter that this module adds itself, always with a context. A configuration may
+ * name it, too, even a tenant's .htaccess: without a context it leaves the chain.
+ */
+apr_status_t el_body_leave(ap_filter_t *f, apr_bucket_brigade *bb);
+
 /* A filter function that drops all data: httpd would derive Content-Length from it. */
 apr_status_t el_no_body(ap_filter_t *f, apr_bucket_brigade *bb);
 

@@ -295,11 +295,15 @@ static apr_status_t filter_dictionary(ap_filter_t *f, apr_bucket_brigade *bb)
     making_t *making = f->ctx;
     apr_status_t rv;
 
+    if (!f->ctx) {
+        return el_body_leave(f, bb);
+    }
     if (APR_BRIGADE_EMPTY(bb)) {
         return APR_SUCCESS;
     }
-    if (!making && !f->r->main) {
-        making = f->ctx = filter_begin(f->r);
+    /* As it was added. */
+    if (f->ctx == record) {
+        making = f->ctx = f->r->main ? NULL : filter_begin(f->r);
     }
     if (making) {
         el_copy_take(making->copy, bb);
@@ -324,11 +328,11 @@ void el_dictionary_filter_insert(request_rec *r)
     }
     /* Present already after an internal redirect. */
     for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
-        if (f->frec == record) {
+        if (f->frec == record && f->ctx) {
             return;
         }
     }
-    ap_add_output_filter_handle(record, NULL, r, r->connection);
+    ap_add_output_filter_handle(record, record, r, r->connection);
 }
 
 void el_dictionary_filter_register(void)

@@ -708,11 +708,15 @@ static apr_status_t precompressed_exchange(ap_filter_t *f, apr_bucket_brigade *b
 {
     exchange_t *exchange = f->ctx;
     request_rec *r = f->r;
-    el_response_t *response = el_response_of(r);
-    exchange_step_t step = el_body_is_error(bb) ? EXCHANGE_NEVER
-                                                : precompressed_exchange_weigh(exchange, bb,
-                                                                               r->finfo.size);
+    el_response_t *response;
+    exchange_step_t step;
 
+    if (!exchange) {
+        return el_body_leave(f, bb);
+    }
+    response = el_response_of(r);
+    step = el_body_is_error(bb) ? EXCHANGE_NEVER
+                                : precompressed_exchange_weigh(exchange, bb, r->finfo.size);
     if (step == EXCHANGE_WAITS
         && el_body_set_aside(bb, r->pool, EL_PRECOMPRESSED_READ) == APR_SUCCESS) {
         APR_BRIGADE_CONCAT(exchange->held, bb);

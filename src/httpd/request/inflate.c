@@ -354,7 +354,9 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
                && !((reader->frec == inflate_rec || reader->frec == deflate_rec) && reader->ctx)) {
             reader = reader->next;
         }
-        in = f->ctx = reader && reader != f ? NULL : inflate_begin(f->r);
+        /* Only this module adds its own filter, with a context; a configuration may name it. */
+        in = f->ctx =
+            f->frec == inflate_rec || (reader && reader != f) ? NULL : inflate_begin(f->r);
         if (!in) {
             ap_remove_input_filter(f);
             return ap_get_brigade(f->next, bb, mode, block, readbytes);

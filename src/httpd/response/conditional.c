@@ -373,7 +373,7 @@ bool el_not_modified_now(el_response_t *response, const char *decoded)
         response->tagged = true;
         r->status = HTTP_NOT_MODIFIED;
         r->status_line = NULL;
-        ap_add_output_filter_handle(no_body, NULL, r, r->connection);
+        ap_add_output_filter_handle(no_body, no_body, r, r->connection);
         if (!decoded) {
             el_available_add_vary(response);
         }
@@ -495,6 +495,9 @@ static apr_status_t conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     request_rec *r = f->r;
     apr_status_t rv;
 
+    if (!f->ctx) {
+        return el_body_leave(f, bb);
+    }
     ap_remove_output_filter(f);
     /* With a content type, mod_filter can select its filters. All of them must be compressors. */
     if (r->status != HTTP_NOT_MODIFIED || !r->content_type || !el_chain_harnesses_compress(r)
@@ -508,6 +511,11 @@ static apr_status_t conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     return rv;
 }
 
+static apr_status_t conditional_drop(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    return f->ctx ? el_no_body(f, bb) : el_body_leave(f, bb);
+}
+
 void el_not_modified_register(void)
 {
     /* Before all filters that a harness may hold. */
@@ -517,10 +525,11 @@ void el_not_modified_register(void)
      * Drops the body after any filter turned a 200 into a 304. It is a filter of its own because a
      * harness of mod_filter does not call its filter again after that.
      */
-    no_body = ap_register_output_filter(EL_FILTER_NO_BODY, el_no_body, NULL, AP_FTYPE_CONTENT_SET);
+    no_body =
+        ap_register_output_filter(EL_FILTER_NO_BODY, conditional_drop, NULL, AP_FTYPE_CONTENT_SET);
 }
 
 void el_not_modified_insert(request_rec *r)
 {
-    ap_add_output_filter_handle(not_modified, NULL, r, r->connection);
+    ap_add_output_filter_handle(not_modified, not_modified, r, r->connection);
 }

@@ -18,7 +18,7 @@ void el_edge_configure(void)
 void el_ranges_insert(request_rec *r)
 {
     if (mod_cache_loaded) {
-        ap_add_output_filter(EL_FILTER_RANGES, NULL, r, r->connection);
+        ap_add_output_filter(EL_FILTER_RANGES, r, r, r->connection);
     }
 }
 
@@ -61,7 +61,7 @@ static apr_status_t edge_guard_ranges(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     ap_filter_t *next;
 
-    if (edge_is_dynamic(f->r)) {
+    if (f->ctx && edge_is_dynamic(f->r)) {
         el_field_unset(f->r, "Accept-Ranges");
         for (ap_filter_t *other = f->next; other; other = next) {
             next = other->next;
@@ -70,8 +70,7 @@ static apr_status_t edge_guard_ranges(ap_filter_t *f, apr_bucket_brigade *bb)
             }
         }
     }
-    ap_remove_output_filter(f);
-    return ap_pass_brigade(f->next, bb);
+    return el_body_leave(f, bb);
 }
 
 /* ---- ElasticPadding: a response header field of random length -------------------------------- */
@@ -86,7 +85,7 @@ static apr_status_t edge_pad(ap_filter_t *f, apr_bucket_brigade *bb)
     request_rec *r = f->r;
 
     /* Without a body there is no length to hide. */
-    if (!AP_STATUS_IS_HEADER_ONLY(r->status)) {
+    if (f->ctx && !AP_STATUS_IS_HEADER_ONLY(r->status)) {
         size_t most = (size_t)el_dir_of(r)->values.value[EL_DIR_PADDING];
         uint8_t random[EL_PADDING_RANDOM(EL_PADDING_MAX)];
         char *text = apr_palloc(r->pool, most + 1);
@@ -95,8 +94,7 @@ static apr_status_t edge_pad(ap_filter_t *f, apr_bucket_brigade *bb)
         el_padding_make(random, most, text);
         apr_table_setn(r->headers_out, EL_PADDING_FIELD, text);
     }
-    ap_remove_output_filter(f);
-    return ap_pass_brigade(f->next, bb);
+    return el_body_leave(f, bb);
 }
 
 /* ---- ElasticExplain -------------------------------------------------------------------------- */
@@ -213,11 +211,11 @@ void el_explain_insert(request_rec *r)
     if (!el_dir_of(r)->values.value[EL_DIR_EXPLAIN] || r->main) {
         return;
     }
-    while (f && f->frec != explain) {
+    while (f && !(f->frec == explain && f->ctx)) {
         f = f->next;
     }
     if (!f) {
-        ap_add_output_filter_handle(explain, NULL, r, r->connection);
+        ap_add_output_filter_handle(explain, explain, r, r->connection);
     }
 }
 
@@ -237,6 +235,9 @@ static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
     char *text = apr_palloc(r->pool, room);
     list_t list = {r->pool, el_structured_begin(text, room)};
 
+    if (!f->ctx) {
+        return el_body_leave(f, bb);
+    }
     response = response ? response : &nothing;
     edge_explain_outcome(&list, r, response);
     if (*type) {
@@ -249,8 +250,7 @@ static apr_status_t edge_explain(ap_filter_t *f, apr_bucket_brigade *bb)
     edge_explain_controller(&list, response);
     apr_table_setn(r->headers_out, "Elastic-Explain", text);
     apr_table_mergen(r->headers_out, "Cache-Control", "no-store");
-    ap_remove_output_filter(f);
-    return ap_pass_brigade(f->next, bb);
+    return el_body_leave(f, bb);
 }
 
 void el_edge_register(void)

@@ -40,6 +40,9 @@ static apr_status_t filter_count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     const el_response_t *response = el_response_find(f->r);
 
+    if (!f->ctx) {
+        return el_body_leave(f, bb);
+    }
     if (APR_BRIGADE_EMPTY(bb)) {
         return APR_SUCCESS;
     }
@@ -104,7 +107,7 @@ void el_filter_insert(request_rec *r)
     el_ranges_insert(r);
     chain = el_chain_look(r, enabled);
     if (dir->values.value[EL_DIR_PADDING] > 0) {
-        ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
+        ap_add_output_filter(EL_FILTER_PADDING, r, r, r->connection);
     }
     /* A dictionary is kept unencoded, so its filter runs before ELASTIC. */
     if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir) || dir->dictionary_files) {

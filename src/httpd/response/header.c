@@ -253,10 +253,10 @@ void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mo
 
 /* Content filters that do not change the body's bytes. */
 static const char *const harmless[] = {
-    "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES",  "CACHE_SAVE",
-    "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",       "MOD_SESSION_OUT",
-    EL_FILTER_RANGES,    EL_FILTER_NOT_MODIFIED, EL_FILTER_PADDING, EL_FILTER_DICTIONARY,
-    EL_FILTER_EXPLAIN,   EL_FILTER_SKIPPED,      EL_FILTER_PRECOMPRESSED,
+    "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR",    "MOD_EXPIRES",           "CACHE_SAVE",
+    "CACHE_INVALIDATE",  "CACHE_OUT",            "BUFFER",                "MOD_SESSION_OUT",
+    EL_FILTER_RANGES,    EL_FILTER_NOT_MODIFIED, EL_FILTER_PADDING,       EL_FILTER_DICTIONARY,
+    EL_FILTER_EXPLAIN,   EL_FILTER_SKIPPED,      EL_FILTER_PRECOMPRESSED, EL_FILTER_NO_BODY,
 };
 
 /* httpd's own records of the filters, by role; NULL if no module registered one. */
@@ -418,7 +418,7 @@ static void chain_check_list(const server_rec *server, const ap_directive_t *dir
             before = output && record ? record : before;
             if (!record) {
                 el_warn(server, 0, "%s, line %d: %s: no loaded module has the filter %s; load the "
-                        "record of mod_elastic.so that has it, or remove the line",
+                        "module of mod_elastic.so that has it, or remove the line",
                         directive->filename, directive->line_num, directive->directive, name);
             }
         } else if (before && record && record->ftype == before->ftype

@@ -106,11 +106,23 @@ void el_response_read_accept(el_response_t *response)
     response->available.sought = false;
 }
 
+/*
+ * httpd renames the variables of a request at an internal redirect. A front controller's page would
+ * then be compressed although its URL was excepted.
+ */
+static bool response_env_refuses(const request_rec *r)
+{
+    while (r && !apr_table_get(r->subprocess_env, "no-elastic")) {
+        r = r->prev;
+    }
+    return r != NULL;
+}
+
 bool el_response_env_allows(const request_rec *r, el_coding_t coding)
 {
     const char *only_html;
 
-    if (apr_table_get(r->subprocess_env, "no-elastic")) {
+    if (response_env_refuses(r)) {
         return false;
     }
     switch (coding) {
@@ -261,7 +273,7 @@ el_facts_t el_response_facts(el_response_t *response, const el_policy_t *policy,
     }
     demand->tls_compressed = tls && *tls && strcmp(tls, "NULL") != 0;
     if (!apr_is_empty_table(r->subprocess_env)) {
-        demand->env_refused = apr_table_get(r->subprocess_env, "no-elastic") != NULL;
+        demand->env_refused = response_env_refuses(r);
         demand->force = apr_table_get(r->subprocess_env, "force-gzip") != NULL;
     }
     demand->accept = *el_response_accept(response);
