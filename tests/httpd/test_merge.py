@@ -167,16 +167,28 @@ def test_htaccess_enables(httpd):
         assert server.reason(answer) == (None if coding else "off")
 
 
+IF = '<If "true">\n%s\n</If>'
+
+
 @pytest.mark.parametrize("section,line,coding", [
-    ("%s", "Elastic On", None), ("%s", '<If "true">\nElastic On\n</If>', "gzip"),
-    ('<If "true">\n%s\n</If>', '<If "true">\nElastic On\n</If>', None)],
-    ids=["Location", "If in .htaccess", "If in Location"])
+    ("%s", "Elastic On", None), ("%s", IF % "Elastic On", "gzip"), (IF, IF % "Elastic On", None),
+    (IF, IF % (IF % "Elastic On"), "gzip")],
+    ids=["Location", "If in .htaccess", "If in Location", "If in an If in .htaccess"])
 def test_what_holds_against_htaccess(httpd, section, line, coding):
     """As hosting.md says."""
     server = httpd("<Directory {docs}>\nAllowOverride FileInfo\n</Directory>\n"
                    f"<Location />\n{section % 'Elastic Off'}\n</Location>\n", files=FILES)
     server.write(".htaccess", line + "\n")
     assert server.get("/plain.txt", ae="gzip").coding == coding
+
+
+def test_only_a_list_of_directives_forbids_one_in_htaccess(httpd):
+    server = httpd("<Directory {docs}>\nAllowOverride None\nAllowOverrideList Redirect\n"
+                   "</Directory>\n", files=FILES)
+    for line in ("Elastic On", IF % "Elastic On", IF % (IF % "Elastic On")):
+        server.write(".htaccess", line + "\n")
+        assert server.get("/plain.txt", ae="gzip").status == 500, line
+    server.expect_log("not allowed here")
 
 
 def test_htaccess_needs_fileinfo(overridden):
