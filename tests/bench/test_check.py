@@ -121,8 +121,8 @@ def test_the_compiler_s_commands(module):
 
 @pytest.mark.parametrize("options, is_few", [
     ("test_flush.py -k late", True), ("-q test_flush.py::test_x", True),
-    ("test_flush.py -klate", True), ("test_flush.py", False), ("-k late", False), ("test_flush.py test_keep.py -k late", False),
-    ("", False), ("-m smoke", False)])
+    ("test_flush.py -klate", True), ("test_flush.py", False), ("-k late", False),
+    ("test_flush.py test_keep.py -k late", False), ("", False), ("-m smoke", False)])
 def test_some_tests_of_a_file_run_in_one_process(options, is_few):
     script = (tools.ROOT / "scripts" / "lib" / "httpd-tests").read_text()
     function = re.search(r"(?ms)^few\(\) \{.*?^\}", script)[0]
@@ -187,4 +187,5 @@ def test_tests_say_what_they_lack(modules, python, no_skip, status, said):
         timeout=60, env={"PATH": os.environ["PATH"], "ELASTIC_NO_SKIP": no_skip,
                          **({"ELASTIC_PYTHON": python} if python else {})})
     lacking = "python3" if python else "python3-nowhere python3-nothing"
-    assert (done.returncode, done.stdout) == (status, f"{said or f'SKIP: them: not there: {lacking}'}\n")
+    said = said or f"SKIP: them: not there: {lacking}"
+    assert (done.returncode, done.stdout) == (status, f"{said}\n")

@@ -1,13 +1,14 @@
 """The harness must notice the faults that the other tests rely on it to notice."""
 
 import gzip
+import itertools
 import zlib
 
 import brotli
 import pytest
 import zstandard
 
-from kit import Connection, bodies, decode, sanitizer
+from kit import Connection, bodies, check, decode, sanitizer
 from kit.client import Client, Request
 
 
@@ -59,6 +60,30 @@ def test_decoders_are_strict(coding, encode):
     for wrong in (whole[:-1], whole + b"\0", whole + whole, b"", whole[:20] + b"\xff" + whole[21:]):
         with pytest.raises(decode.DecodeError):
             decode.decode(coding, wrong)
+
+
+@pytest.mark.filterwarnings("ignore:asked again")
+@pytest.mark.parametrize("each,wrong,fails", [(3, 1, True), (8, 2, True), (40, 2, False),
+                                              (1, 0, False)])
+def test_few_answers_may_be_asked_for_again(monkeypatch, each, wrong, fails):
+    """Of `each` answers so many are wrong."""
+    monkeypatch.setattr(check, "_answers", {True: 0, False: 0})
+    answers = itertools.cycle([False] * wrong + [True] * (each - wrong))
+    told = []
+    for _ in range(100):
+        try:
+            assert check.once(lambda: next(answers), bool)
+        except AssertionError as error:
+            told.append(str(error))
+    assert bool(told) == fails and all("asked for again" in text for text in told), told
+
+
+def test_an_answer_that_stays_wrong_is_returned(monkeypatch):
+    monkeypatch.setattr(check, "_answers", {True: 0, False: 0})
+    asked = []
+    with pytest.warns(UserWarning, match="asked again"):
+        assert not check.once(lambda: asked.append(1), bool)
+    assert len(asked) == 3
 
 
 @pytest.mark.parametrize("nbytes", [100, 32768, 50000, 3_000_000])
