@@ -4,8 +4,6 @@ decide by the fields of the answer who may read it."""
 import base64
 import hashlib
 
-import pytest
-
 from browsers import BROWSERS
 from kit import bodies
 from site_of import logged
@@ -29,7 +27,8 @@ PAGE = """<!DOCTYPE html><html><body><script>
 const other = new URLSearchParams(location.search).get("other"), shared = `${other}/shared`;
 function element(name, fields) {
     return new Promise((resolve, reject) => {
-        const made = Object.assign(document.createElement(name), {crossOrigin: "anonymous"}, fields);
+        const made = document.createElement(name);
+        Object.assign(made, {crossOrigin: "anonymous"}, fields);
         made.onload = () => resolve(made);
         made.onerror = () => reject(Error(`${name} failed`));
         document.body.append(made);
@@ -73,7 +72,7 @@ SetEnvIf Origin "^(http://[\w.]+:\d+)$" asking=$1
 
 @BROWSERS
 def test_origins(site, kind, browser):
-    """Chromium, Firefox: JSON, scripts with a hash, modules, styles and pictures of another origin"""
+    """Chromium, Firefox: JSON, scripts with a hash, modules, styles, pictures of another origin"""
     server = site(CONFIG, files={"page.html": PAGE, "closed.json": CLOSED,
                                  **{f"shared/{name}": body for name, body in SHARED.items()}})
     one, other = (f"http://{host}:{server.port}" for host in ("localhost", "127.0.0.1"))

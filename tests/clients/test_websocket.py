@@ -60,8 +60,8 @@ def echo(sock):
     fields = {name.lower(): value for name, _, value in
               (line.partition(b": ") for line in head.split(b"\r\n"))}
     key = hashlib.sha1(fields[b"sec-websocket-key"] + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11")
-    sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                 b"Content-Type: text/html\r\nSec-WebSocket-Accept: %s\r\n\r\n"
+    sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nContent-Type: text/html\r\n"
+                 b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n"
                  % base64.b64encode(key.digest()) + frame(0x81, GREETING))
     opcode = None
     while opcode != CLOSE:
