@@ -165,6 +165,25 @@ def test_a_warning_has_an_answer_and_an_answer_its_warnings(tmp_path, answers, s
     assert done.stdout.count("FAIL") <= len(said) and all(one in done.stdout for one in said)
 
 
+def test_only_sources_are_analysed_wherever_they_are(tmp_path):
+    tree = tmp_path / "src" / "tree"
+    commands = []
+    for path in ("src/core/x.c", "tests/unit/y.c"):
+        (tree / path).parent.mkdir(parents=True)
+        (tree / path).touch()
+        commands.append({"directory": str(tree), "file": str(tree / path), "arguments": ["true"]})
+    (tree / "scripts" / "lib").mkdir(parents=True)
+    script = shutil.copy(tools.ROOT / "scripts" / "lib" / "analyse", tree / "scripts" / "lib")
+    (tmp_path / "commands.json").write_text(json.dumps(commands))
+    (tmp_path / "answers").touch()
+    (tmp_path / "clang-tidy").symlink_to("/bin/true")
+    done = subprocess.run([script, tmp_path / "commands.json", tmp_path / "answers"], text=True,
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+                          stdout=subprocess.PIPE, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == \
+        (0, "1 files, 0 warnings, 0 of them without an answer\n")
+
+
 def test_an_analyser_that_fails_is_no_success(tmp_path):
     source = tmp_path / "src" / "x.c"
     source.parent.mkdir()
