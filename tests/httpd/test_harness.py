@@ -132,3 +132,11 @@ def test_reports_of_threadsanitizer_count_where_memory_is_the_modules():
     text = edge + pooled + edge + edge + other + edge + edge + own + edge + edge + fatal + edge
     assert sanitizer.of_module(text + "ThreadSanitizer: reported 3 warnings\n") == [own, fatal]
     assert sanitizer.of_module("ERROR: AddressSanitizer: x") == ["ERROR: AddressSanitizer: x"]
+
+
+@pytest.mark.parametrize("frame,is_ours", [
+    ("in brotli_run src/engines/brotli.c:179", True), ("in el_pool_take", True),
+    ("(/tmp/elastic-x/mod_elastic.so+0x1a2b)", True), ("in pcre2_compile_8 src/pcre2.c:9", False)])
+def test_leaks_are_the_modules_by_any_frame(frame, is_ours):
+    leak = f"Direct leak of 9 byte(s) in 1 object(s) allocated from:\n    #0 in malloc\n    #1 {frame}"
+    assert sanitizer.leaks(f"==1==ERROR: LeakSanitizer\n\n{leak}\n\nSUMMARY: 9") == [leak] * is_ours
