@@ -95,7 +95,7 @@ def figures_of(results):
              "bytes": stats.mean([one.bytes for one in results], 1)}
     if found["failed"] or not results:
         return found  # when clients have left, times mean nothing
-    ends = {"last": [math.inf] * len(results), "first": list(map(first_text, results))}
+    ends = {"last": [math.inf] * len(results), "first": [first_text(one) for one in results]}
     for rate, (name, least) in itertools.product(RATES, ends.items()):
         times = [1e3 * on_wire(one.pieces, rate, count) for one, count in zip(results, least)]
         found[f"{name}_{rate}"] = stats.mean(times, 3)

@@ -303,11 +303,11 @@ el_apt() {
 # This program, if it exists, decides if services may be started.
 el_apt_policy=/usr/sbin/policy-rc.d
 
-# el_apt_may PACKAGE...: whether they may be installed. ELASTIC_INSTALL and CI say yes. A terminal
-# is asked. Without one root may install, as in a container, and nobody else.
+# el_apt_may PACKAGE...: whether they may be installed. ELASTIC_INSTALL and CI=true say yes. A
+# terminal is asked. Without one root may install, as in a container, and nobody else.
 el_apt_may() {
     local answer
-    if [ -n "${ELASTIC_INSTALL-}${CI-}" ]; then
+    if [ -n "${ELASTIC_INSTALL-}" ] || [ "${CI-}" = true ]; then
         return 0
     fi
     if [ -t 0 ] && [ -t 2 ]; then

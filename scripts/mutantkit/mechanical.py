@@ -129,7 +129,7 @@ class Server:
         self.lines = self.link.makefile()
 
     def ask(self, fault, tests, seconds):
-        """The test that fails, None, or "too long"."""
+        """The test that fails, None, "too long" or "died"."""
         job = json.dumps({"fault": fault, "tests": tests, "seconds": seconds})
         self.link.sendall(job.encode() + b"\n")
         return json.loads(self.lines.readline())
@@ -267,9 +267,15 @@ def run(options, folder, make_copy):
     runs = load_or_record(broken, options.tests)
     chosen = [fault for fault in broken.faults if in_share(fault, options.share) and
               (not options.words or any(word in fault.key for word in options.words))]
+    if not chosen:
+        print("FAIL: there is no such fault")
+        return 1
     done = [(fault, SAME_THING, same[fault.key]) for fault in chosen if fault.key in same]
     done += try_all(broken, [fault for fault in chosen if fault.key not in same],
                     Judge(runs["unit"], runs["httpd"], options.seconds), options.jobs)
     print_table(done)
+    if len(done) < len(chosen):
+        print(f"FAIL: {len(chosen) - len(done)} of {len(chosen)} faults have no verdict")
     alive = sum(verdict in (SURVIVED, NOT_RUN) for _, verdict, _ in done)
-    return 0 if alive <= 0.03 * len(done) and same.keys() <= keys.keys() else 1
+    return 0 if alive <= 0.03 * len(done) and len(done) == len(chosen) \
+        and same.keys() <= keys.keys() else 1

@@ -2,8 +2,8 @@
 
 With EL_FAULTS_RECORD=PREFIX it notes which faults' places each test comes by, in PREFIX.WORKER.json
 ({test: [seconds, faults]}). With EL_FAULTS_SOCKET it collects once and then serves: it reads a line
-{"fault": N, "tests": [...], "seconds": S} and answers with the test that failed, null, or "too long".
-A child process of its own runs the tests of each line, one after the other.
+{"fault": N, "tests": [...], "seconds": S} and answers with the test that failed, null, "too long"
+or "died". A child process of its own runs the tests of each line, one after the other.
 """
 
 import json
@@ -20,7 +20,7 @@ import pytest
 MOST = 65536  # EL_FAULTS_MOST of fault.h
 STOP = 20     # seconds that a test which took too long has for stopping its servers
 
-TOO_LONG = "too long"
+TOO_LONG, DIED = "too long", "died"
 
 
 class Record:
@@ -79,8 +79,9 @@ class Service:
         answer = TOO_LONG
         for number, seconds in ((signal.SIGINT, job["seconds"]), (signal.SIGKILL, STOP)):
             if select.select([reading], [], [], seconds)[0]:
-                answer = json.loads(os.read(reading, 65536) or "null") if number == signal.SIGINT \
-                    else TOO_LONG
+                said = os.read(reading, 65536)
+                if number == signal.SIGINT:
+                    answer = json.loads(said) if said else DIED
                 break
             os.kill(child, number)
         os.waitpid(child, 0)

@@ -78,8 +78,13 @@ def parse_jobs(text):
     return int(text)
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        super().error(tallies.shown(message))
+
+
 def make_parser():
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         description="Makes .gz, .br and .zst files of static files, for ElasticPrecompressed.",
         epilog="Exit status: 0 all done, or --watch ended; 1 some file failed, 2 wrong usage or a "
                "missing library, 130 interrupted.")
@@ -138,13 +143,13 @@ def main(arguments):
     try:
         return run(options, encoders.choose_codecs(options))
     except encoders.Missing as problem:
-        print(f"precompress: {problem}", file=sys.stderr)
+        tallies.complain(problem)
         return 2
     except OSError as problem:
-        print(f"precompress: {problem}", file=sys.stderr)
+        tallies.complain(problem)
         return 1
     except (KeyboardInterrupt, encoders.Interrupted):
         if options.watch:
             return 0
-        print("precompress: interrupted; the files written so far are whole", file=sys.stderr)
+        tallies.complain("interrupted; the files written so far are whole")
         return 130

@@ -6,6 +6,16 @@ import threading
 MB = 1e6
 
 
+def shown(text):
+    """A message as it may be printed. Others may have chosen the names of files: they must not
+    control the terminal."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in str(text))
+
+
+def complain(text):
+    print(f"precompress: {shown(text)}", file=sys.stderr)
+
+
 class Coding:
     """The savings of the precompressed files of one coding."""
 
@@ -43,12 +53,10 @@ class Tally:
 
     def error(self, path, problem):
         text = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-        # A file's name must not control the terminal: others may have chosen it.
-        name = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in str(path))
         with self.lock:
             self.errors.append(path)
             self.clear_line()
-            print(f"precompress: {name}: {text}", file=sys.stderr)
+            complain(f"{path}: {text}")
 
     def clear_line(self):
         if self.on_line:

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -36,13 +37,58 @@ def may(answer=None, user=0, **environ):
 @pytest.mark.parametrize("answer, user, environ, status", [
     ("y\n", 1000, {}, 0), ("\n", 0, {}, 1), ("n\n", 0, {}, 1),
     ("n\n", 0, {"CI": "true"}, 0), ("n\n", 0, {"ELASTIC_INSTALL": "1"}, 0),
-    (None, 0, {}, 0), (None, 1000, {}, 1), (None, 1000, {"CI": "true"}, 0)])
+    (None, 0, {}, 0), (None, 1000, {}, 1), (None, 1000, {"CI": "true"}, 0),
+    ("n\n", 0, {"CI": "false"}, 1), (None, 1000, {"CI": "0"}, 1)])
 def test_a_terminal_is_asked_before_packages_are_installed(answer, user, environ, status):
     done = may(answer, user, **environ)
     assert done.stdout.splitlines()[-1] == f"= {status}"
     if answer is None and status:
         assert "--install" in done.stderr and "apt-get install --no-install-recommends wrk" \
             in done.stderr
+
+
+@pytest.mark.parametrize("words", ["--list", "fire --help", "nonsense"])
+def test_nothing_stays_in_the_folder_for_temporary_files(tmp_path, words):
+    subprocess.run([tools.ROOT / "scripts" / "check", *words.split()], capture_output=True,
+                   env={**os.environ, "TMPDIR": str(tmp_path)}, check=False, timeout=60)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """What lint needs of this one; its first file is a script of the test's own."""
+    for path in ("check", "lib/packages.sh", "lib/build.sh", "lib/lint"):
+        (tmp_path / "scripts" / "lib").mkdir(parents=True, exist_ok=True)
+        shutil.copy(tools.ROOT / "scripts" / path, tmp_path / "scripts" / path)
+    # Whether its packages are there is no question here.
+    with open(tmp_path / "scripts" / "lib" / "packages.sh", "a", encoding="utf-8") as file:
+        file.write("el_packages_need() { ELASTIC_LACKING=; }\n")
+    return tmp_path
+
+
+def lint(tree):
+    return subprocess.run([tree / "scripts" / "check", "lint"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          timeout=60)
+
+
+def test_lint_is_left_out_where_git_does_not_know_the_files(tree):
+    done = lint(tree)
+    assert done.returncode == 0 and "left out: lint: these sources are no clone" in done.stdout
+    assert "All passed" in done.stdout, done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck")
+@pytest.mark.parametrize("line, is_right", [
+    ("! grep x file", False), ("! grep x file || exit 1", True), ("unused=1", False),
+    ("if grep x file; then exit 1; fi", True)])
+def test_lint_refuses_a_line_that_cannot_fail_a_script(tree, line, is_right):
+    (tree / "tests").mkdir()
+    (tree / "tests" / "one").write_text(f"#!/bin/sh\nset -eu\n{line}\necho said\n")
+    for words in (["init", "-q"], ["add", "tests"]):
+        subprocess.run(["git", *words], cwd=tree, check=True, timeout=60)
+    done = lint(tree)
+    assert ("FAIL: shellcheck" not in done.stdout) == is_right, done.stdout
 
 
 def test_a_server_under_gdb(module):
@@ -75,8 +121,8 @@ def test_the_compiler_s_commands(module):
 
 @pytest.mark.parametrize("options, is_few", [
     ("test_flush.py -k late", True), ("-q test_flush.py::test_x", True),
-    ("test_flush.py -klate", True), ("test_flush.py", False), ("-k late", False), ("test_flush.py test_keep.py -k late", False),
-    ("", False), ("-m smoke", False)])
+    ("test_flush.py -klate", True), ("test_flush.py", False), ("-k late", False),
+    ("test_flush.py test_keep.py -k late", False), ("", False), ("-m smoke", False)])
 def test_some_tests_of_a_file_run_in_one_process(options, is_few):
     script = (tools.ROOT / "scripts" / "lib" / "httpd-tests").read_text()
     function = re.search(r"(?ms)^few\(\) \{.*?^\}", script)[0]
@@ -119,6 +165,25 @@ def test_a_warning_has_an_answer_and_an_answer_its_warnings(tmp_path, answers, s
     assert done.stdout.count("FAIL") <= len(said) and all(one in done.stdout for one in said)
 
 
+def test_only_sources_are_analysed_wherever_they_are(tmp_path):
+    tree = tmp_path / "src" / "tree"
+    commands = []
+    for path in ("src/core/x.c", "tests/unit/y.c"):
+        (tree / path).parent.mkdir(parents=True)
+        (tree / path).touch()
+        commands.append({"directory": str(tree), "file": str(tree / path), "arguments": ["true"]})
+    (tree / "scripts" / "lib").mkdir(parents=True)
+    script = shutil.copy(tools.ROOT / "scripts" / "lib" / "analyse", tree / "scripts" / "lib")
+    (tmp_path / "commands.json").write_text(json.dumps(commands))
+    (tmp_path / "answers").touch()
+    (tmp_path / "clang-tidy").symlink_to("/bin/true")
+    done = subprocess.run([script, tmp_path / "commands.json", tmp_path / "answers"], text=True,
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+                          stdout=subprocess.PIPE, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == \
+        (0, "1 files, 0 warnings, 0 of them without an answer\n")
+
+
 def test_an_analyser_that_fails_is_no_success(tmp_path):
     source = tmp_path / "src" / "x.c"
     source.parent.mkdir()
@@ -129,3 +194,17 @@ def test_an_analyser_that_fails_is_no_success(tmp_path):
     done = subprocess.run([tools.ROOT / "scripts" / "lib" / "analyse", tmp_path / "commands.json",
                            tmp_path / "answers"], capture_output=True, check=False, timeout=60)
     assert done.returncode
+
+
+@pytest.mark.parametrize("modules, python, no_skip, status, said", [
+    ("sys os", None, "1", 0, "it runs"), ("sys nowhere nothing", None, "", 0, None),
+    ("sys nowhere nothing", None, "1", 1, None), ("sys", "/no/python3", "1", 1, None)])
+def test_tests_say_what_they_lack(modules, python, no_skip, status, said):
+    done = subprocess.run(
+        ["sh", "-euc", f". {tools.ROOT}/scripts/lib/tests.sh; need_python them {modules}; "
+         '"$python" -c "print(\'it runs\')"'], text=True, capture_output=True, check=False,
+        timeout=60, env={"PATH": os.environ["PATH"], "ELASTIC_NO_SKIP": no_skip,
+                         **({"ELASTIC_PYTHON": python} if python else {})})
+    lacking = "python3" if python else "python3-nowhere python3-nothing"
+    said = said or f"SKIP: them: not there: {lacking}"
+    assert (done.returncode, done.stdout) == (status, f"{said}\n")

@@ -70,11 +70,20 @@ def test_both_run_the_same(name):
 
 
 def test_the_corpus_is_kept_where_fuzzing_keeps_it():
-    kept = "build/fuzz/corpus"
+    """No other job may overwrite it, and it is of no use to other targets."""
     text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text()
-    assert f"path: {kept}\n" in text
-    assert f"paths: [{kept}]" in (ROOT / ".gitlab-ci.yml").read_text()
+    [step] = [step for step in yaml.safe_load(text)["jobs"]["nightly"]["steps"]
+              if "cache" in step.get("uses", "")]
+    theirs, ours = step["with"], yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())
+    cache = ours["nightly"]["cache"]
+    assert [theirs["path"]] == cache["paths"] == ["build/fuzz/corpus"]
     assert '$dir/corpus/$1' in (ROOT / "scripts" / "lib" / "fuzz").read_text()
+    [targets] = cache["key"]["files"]
+    assert {"parsers.c", "fuzz_filter.c"} <= {path.name for path in ROOT.glob(targets)}
+    assert step["if"] == "contains(matrix.command, '--keep')"
+    assert cache["key"]["prefix"] == "$CI_JOB_NAME_SLUG"
+    assert theirs["restore-keys"] == f"fuzz-${{{{ hashFiles('{targets}') }}}}-"
+    assert theirs["key"] == theirs["restore-keys"] + "${{ github.run_id }}"
 
 
 def test_codeql_sees_what_a_command_of_ours_builds():

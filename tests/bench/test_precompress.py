@@ -478,8 +478,42 @@ def test_a_pipe_in_a_files_place_is_not_waited_for(site):
     assert not work.is_alive() and len(count.errors) == 3 and names(site) == ["page.html"]
 
 
+HOSTILE = "\x1b]0;title\x07"
+
+
 def test_names_of_files_do_not_control_the_terminal(site):
-    (site / "\x1b]0;title\x07.html").write_bytes(TEXT)
-    (site / "\x1b]0;title\x07.html.gz").mkdir()
-    result = run(site)
-    assert result.returncode == 1 and "\x1b" not in result.stderr and "title" in result.stderr
+    (site / f"{HOSTILE}.html").write_bytes(TEXT)
+    (site / f"{HOSTILE}.html.gz").mkdir()
+    other = site / f"{HOSTILE}.d"
+    other.mkdir()
+    for words, status in (
+            ([site], 1), ([f"{site}/none{HOSTILE}"], 2), ([site, "--types", HOSTILE], 2),
+            ([site, "--jobs", HOSTILE], 2), ([site, f"--{HOSTILE}"], 2),
+            ([site, "--root", f"{site}/none{HOSTILE}"], 2), ([site, "--root", other], 2)):
+        result = run(*words)
+        assert result.returncode == status and "title" in result.stderr, (words, result)
+        assert all(one.isprintable() or one == "\n" for one in result.stderr), (words, result)
+
+
+@pytest.mark.parametrize("problem", [OSError(f"/x/{HOSTILE} cannot be watched"),
+                                     encoders.Missing(HOSTILE)])
+def test_no_message_controls_the_terminal(site, capsys, monkeypatch, problem):
+    def fail(*_):
+        raise problem
+
+    monkeypatch.setattr(cli, "run", fail)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert cli.main([str(site)]) in (1, 2)
+    said = capsys.readouterr().err
+    assert said.startswith("precompress: ") and "title" in said and "\x1b" not in said
+
+
+@pytest.mark.parametrize("says", ["\\033]0;title\\007", "a\\nb"])
+def test_what_zopfli_says_does_not_control_the_terminal(site, tmp_path_factory, says):
+    program = tmp_path_factory.mktemp("bin") / "zopfli"
+    program.write_text(f"#!/bin/sh\nprintf '{says}' >&2\nexit 1\n")
+    program.chmod(0o755)
+    result = run(site, "--no-br", "--no-zst",
+                 env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"})
+    assert result.returncode == 1 and "zopfli failed: " in result.stderr
+    assert result.stderr.count("\n") == 1 and "\x1b" not in result.stderr

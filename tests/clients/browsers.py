@@ -1,6 +1,7 @@
 """Browsers without a window, that are told where to go and asked what became of it.
 
-    with Chromium(folder) as browser:
+    @BROWSERS
+    def test(browser):                                             # each of them, by its fixture
         browser.ask("http://localhost:8080/", "window.result")     # the value of that promise
 
 They find nothing but localhost: all else goes to a proxy that is not there.
@@ -12,6 +13,8 @@ import os
 import shutil
 import socket
 import subprocess
+
+import pytest
 
 from kit import chromium
 from kit.process import accepts, free_port, need, until
@@ -104,3 +107,11 @@ class Firefox:
             f"let done = arguments[0]; window.wrappedJSObject.eval({json.dumps(promise)})"
             ".then(value => done(JSON.parse(JSON.stringify(value))), error => done(`${error}`));"),
             sandbox="default")["value"]
+
+
+BROWSERS = pytest.mark.parametrize("browser", [Chromium, Firefox], ids=["chromium", "firefox"],
+                                   indirect=True)
+
+
+def address(server, scheme):
+    return f"{scheme}://localhost:{server.port if scheme == 'http' else server.tls_port}"

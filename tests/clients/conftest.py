@@ -46,6 +46,12 @@ def kind(request):
 
 
 @pytest.fixture
+def browser(request, tmp_path):
+    with request.param(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
 def site(httpd, kind, request, record_property):
     made = []
     record_property("what", site_of.row(request.node))

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from kit import bodies
-from browsers import Chromium, Firefox
+from browsers import BROWSERS, address
 from site_of import answers, logged
 
 SECONDS, RATE = 60, 44100
@@ -116,12 +116,7 @@ Header set Cache-Control no-cache
 """
 
 
-@pytest.fixture(params=[Chromium, Firefox], ids=["chromium", "firefox"])
-def browser(request, tmp_path):
-    with request.param(tmp_path) as made:
-        yield made
-
-
+@BROWSERS
 @pytest.mark.parametrize("version", ["h1", "h2"])
 def test_site(site, kind, browser, version):
     """Chromium, Firefox: a site of HTML, CSS, JS, JSON, SVG, wasm, events, sound"""
@@ -130,8 +125,7 @@ def test_site(site, kind, browser, version):
     server = site(CONFIG.replace("{events}", events), files=FILES, tls=True, h2=True,
                   cgi={"events.cgi": EVENTS, "seen.cgi": SEEN})
     server.folder("seen")
-    url = f"http://localhost:{server.port}" if version == "h1" \
-        else f"https://localhost:{server.tls_port}"
+    url = address(server, "http" if version == "h1" else "https")
     got = browser.ask(f"{url}/index.html", "window.result")
     assert isinstance(got, dict), got
     for name, body in FETCHED.items():

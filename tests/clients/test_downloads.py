@@ -3,6 +3,7 @@ the server."""
 
 import functools
 import hashlib
+import os
 
 import pytest
 
@@ -114,6 +115,46 @@ def test_curl_resumes_with_a_coding(server, run, tmp_path, version):
     run(*curl, "-C", "-", "-o", "text.txt", url)
     same(part.read_bytes(), TEXT)
     assert {answer.coding for answer in logged(server, status="206")} == {"-"}
+
+
+def test_curl_if_match(site, kind, run, tmp_path):
+    """curl: a file is read and changed only if it has the tag that was seen"""
+    server = site("DavLockDB {root}/locks/db\nFileETag MTime Size\n<Location /dav>\nDav On\n"
+                  "</Location>\n", modules=["dav", "dav_fs"],
+                  files={"dav/page.html": FILES["page.html"]}, allow_log=[r"\[dav:error\]"])
+    server.folder("locks")
+    site_of.give(server.docs / "dav")
+    page, new = server.docs / "dav/page.html", tmp_path / "new"
+    curl, url = ["curl", "-sS", "--compressed"], f"{urls(server)}/dav/page.html"
+
+    def seen(coding):
+        run(*curl, "-H", f"Accept-Encoding: {coding}", "--etag-save", "tag", "-o", "body", url)
+        same((tmp_path / "body").read_bytes(), page.read_bytes())
+        return (tmp_path / "tag").read_text().strip()
+
+    def status(tag, *words):
+        return run(*curl, "-o", "answer", "-w", "%{http_code}", "-H", f"If-Match: {tag}", *words,
+                   url).decode()
+
+    # Clients of WebDAV send a tag without the W/ that says that it is weak; httpd knows none of the
+    # stock modules' tags.
+    for number, coding in enumerate(("identity", "gzip", "br")):
+        os.utime(page, (number + 1e9, number + 1e9))  # httpd's tag of a new file is weak
+        tag = seen(coding)
+        strong = tag.removeprefix("W/")
+        known = coding == "identity" or not kind.stock
+        assert (strong != tag) == (kind.name == "elastic" and coding != "identity")
+        assert strong == tag or status(tag) == "412"
+        assert status(strong) == ("200" if known else "412")
+        if known:
+            same((tmp_path / "answer").read_bytes(), page.read_bytes())
+        before = page.read_bytes()
+        new.write_bytes(bodies.html(200_000 + number))
+        assert status('"other"', "-T", "new") == "412"
+        assert status(strong, "-T", "new") == ("204" if known else "412")
+        same(page.read_bytes(), new.read_bytes() if known else before)
+        # It is another file now.
+        assert not known or status(strong, "-T", "new") == "412"
 
 
 def test_wget(server, run, tmp_path):

@@ -100,7 +100,7 @@ def _condition(pick, tags, dates):
                         ("If-Unmodified-Since", date)))
 
 
-def _get(pick, seen, is_http2):
+def _get(pick, seen):
     path = _path(pick)
     headers = _accept(pick)
     tags, dates = seen(path)
@@ -117,8 +117,7 @@ def _get(pick, seen, is_http2):
     if pick.random() < 0.02:
         headers.append(("User-Agent", "x" * pick.randrange(1, 3000)))
     version = "HTTP/1.0" if pick.random() < 0.03 else "HTTP/1.1"
-    # mod_http2 of httpd 2.4.71 sends the body of a script with HEAD, which h2 takes for the end.
-    method = "HEAD" if pick.random() < 0.08 and not is_http2 else "GET"
+    method = "HEAD" if pick.random() < 0.08 else "GET"
     return Case(Request(method, path, tuple(headers), version=version), path)
 
 
@@ -146,7 +145,7 @@ def batch(seed, number, seen):
     protocol = pick.choices(("http1", "http2", "tls", "tls-http2"), (60, 25, 8, 7))[0]
     kind = pick.choices((_get, _post, _large), (93, 6, 1))[0]
     if kind is _get:
-        return protocol, [_get(pick, seen, "http2" in protocol) for _ in range(AHEAD)]
+        return protocol, [_get(pick, seen) for _ in range(AHEAD)]
     # Over HTTP/2 mod_reflector of httpd 2.4 sends nothing back.
     return protocol.replace("tls-http2", "tls").replace("http2", "http1"), \
         [kind(pick) for _ in range(2)]

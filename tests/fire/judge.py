@@ -57,7 +57,8 @@ class Judge:
         length = int(answer.headers.get("content-length", len(answer.raw)))
         if not is_head and answer.status != 304 and length != len(answer.raw):
             return f"{len(answer.raw)} bytes, where Content-Length says {length}"
-        if is_head and answer.raw:
+        # mod_http2 of httpd 2.4.71 gives HEAD the body of a script that nobody encodes.
+        if is_head and answer.raw and (answer.coding or answer.head):
             return "a HEAD with a body"
         if answer.coding and answer.status != 304:
             coding = _CODED.get(answer.coding)

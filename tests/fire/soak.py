@@ -5,7 +5,6 @@ lost."""
 import contextlib
 import csv
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +14,7 @@ import time
 from pathlib import Path
 
 from kit import aborts as clients
-from kit import decode, dictionary, env, faults
+from kit import decode, dictionary, env, faults, sanitizer
 from kit.client import Client, Incomplete, Request
 from kit.config import at
 from kit.process import Backend, descriptors, until
@@ -149,9 +148,7 @@ class Soak:
         for report in (self.site.server.root / "sanitizer").iterdir():
             text = report.read_text(errors="replace")
             if "LeakSanitizer" in text:
-                self.made.failures += [
-                    block for block in text.split("\n\n")
-                    if "Direct leak" in block and re.search(r"mod_elastic|\bel_", block)]
+                self.made.failures += sanitizer.leaks(text)
                 self.made.figures["reports of leaks elsewhere"] += 1
                 report.unlink()
 

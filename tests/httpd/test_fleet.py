@@ -238,7 +238,9 @@ def new_keys(server, redis, name, size=40_000):
 
 
 def test_names_and_values_tell_nothing(first, second, redis):
-    for key in new_keys(second, redis, "secret"):
+    keys = new_keys(second, redis, "secret")
+    assert keys
+    for key in keys:
         assert key.startswith(b"mod_elastic:")
         name = bytes.fromhex(key.removeprefix(b"mod_elastic:").decode())
         value, sent = redis.ask("GET", key), first.httpd.get("/seen/secret.html", ae="gzip").raw

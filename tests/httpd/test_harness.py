@@ -1,13 +1,14 @@
 """The harness must notice the faults that the other tests rely on it to notice."""
 
 import gzip
+import itertools
 import zlib
 
 import brotli
 import pytest
 import zstandard
 
-from kit import Connection, bodies, decode, sanitizer
+from kit import Connection, bodies, check, decode, sanitizer
 from kit.client import Client, Request
 
 
@@ -61,6 +62,30 @@ def test_decoders_are_strict(coding, encode):
             decode.decode(coding, wrong)
 
 
+@pytest.mark.filterwarnings("ignore:asked again")
+@pytest.mark.parametrize("each,wrong,fails", [(3, 1, True), (8, 2, True), (40, 2, False),
+                                              (1, 0, False)])
+def test_few_answers_may_be_asked_for_again(monkeypatch, each, wrong, fails):
+    """Of `each` answers so many are wrong."""
+    monkeypatch.setattr(check, "_answers", {True: 0, False: 0})
+    answers = itertools.cycle([False] * wrong + [True] * (each - wrong))
+    told = []
+    for _ in range(100):
+        try:
+            assert check.once(lambda: next(answers), bool)
+        except AssertionError as error:
+            told.append(str(error))
+    assert bool(told) == fails and all("asked for again" in text for text in told), told
+
+
+def test_an_answer_that_stays_wrong_is_returned(monkeypatch):
+    monkeypatch.setattr(check, "_answers", {True: 0, False: 0})
+    asked = []
+    with pytest.warns(UserWarning, match="asked again"):
+        assert not check.once(lambda: asked.append(1), bool)
+    assert len(asked) == 3
+
+
 @pytest.mark.parametrize("nbytes", [100, 32768, 50000, 3_000_000])
 def test_decoders_show_all_that_has_arrived(nbytes):
     """For a body that continues: a browser shows it up to the flush."""
@@ -107,3 +132,11 @@ def test_reports_of_threadsanitizer_count_where_memory_is_the_modules():
     text = edge + pooled + edge + edge + other + edge + edge + own + edge + edge + fatal + edge
     assert sanitizer.of_module(text + "ThreadSanitizer: reported 3 warnings\n") == [own, fatal]
     assert sanitizer.of_module("ERROR: AddressSanitizer: x") == ["ERROR: AddressSanitizer: x"]
+
+
+@pytest.mark.parametrize("frame,is_ours", [
+    ("in brotli_run src/engines/brotli.c:179", True), ("in el_pool_take", True),
+    ("(/tmp/elastic-x/mod_elastic.so+0x1a2b)", True), ("in pcre2_compile_8 src/pcre2.c:9", False)])
+def test_leaks_are_the_modules_by_any_frame(frame, is_ours):
+    leak = f"Direct leak of 9 byte(s) in 1 object(s) allocated from:\n    #0 in malloc\n    #1 {frame}"
+    assert sanitizer.leaks(f"==1==ERROR: LeakSanitizer\n\n{leak}\n\nSUMMARY: 9") == [leak] * is_ours

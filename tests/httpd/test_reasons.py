@@ -5,10 +5,12 @@ import gzip
 import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import brotli
 import pytest
+import zstandard
 
 from kit import at, bodies, cache, check, env, keep
 from kit.counters import counted
@@ -301,6 +303,16 @@ def test_what_mod_cache_stores_has_none(site):
     assert not any(b"elastic-explain" in data.lower() for data in stored)
 
 
+ENCODERS = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress,
+            "zstd": zstandard.ZstdCompressor().compress}
+# {form: how a body of it is made with an encoder}
+FORMS = {"whole": lambda encode: encode(TEXT), "cut": lambda encode: encode(TEXT)[:-1],
+         "several": lambda encode: encode(TEXT) + encode(TEXT),
+         "cut-later": lambda encode: encode(TEXT) + encode(TEXT)[:-1],
+         "tail": lambda encode: encode(TEXT) + b"Warning: in x.php",
+         "twice-later": lambda encode: encode(b"") + encode(gzip.compress(TEXT))}
+
+
 @pytest.fixture(scope="module")
 def labels(httpd_shared, origin):
     zipped = gzip.compress(TEXT)
@@ -314,7 +326,9 @@ def labels(httpd_shared, origin):
             ("bomb-br", {"Content-Encoding": "br"}, brotli.compress(bytes(300 << 20), quality=1)),
             ("hostile", {"Elastic-Explain": "reason=\x1b[2Jtitle\x07",
                          "Content-Encoding": "\x1b[31m"}, TEXT),
-            ("odd", {"Content-Type": 'text/plain; a="b\\c"; \xe9'}, TEXT)):
+            ("odd", {"Content-Type": 'text/plain; a="b\\c"; \xe9'}, TEXT),
+            *((f"{coding}-{form}", {"Content-Encoding": coding}, make(encode))
+              for coding, encode in ENCODERS.items() for form, make in FORMS.items())):
         origin.route(f"/{name}", raw({"Content-Type": "text/plain", **fields,
                                       "Content-Length": len(body)}, body))
     return httpd_shared(f"Elastic On\nElasticGoal time 5Mbit/s\nElasticExplain On\n"
@@ -367,6 +381,21 @@ def test_why(request, where, path, options, words):
 def test_why_does_not_decode_without_end(labels, name):
     code, said = why(*GZIP, f"http://127.0.0.1:{labels.port}/{name}")
     assert code == 0 and "cannot be told: decoded it has more than 256 MB" in said
+
+
+@pytest.mark.parametrize("coding", ENCODERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_why_decodes_a_body_to_its_end(labels, origin, coding, form):
+    """Only gzip and zstd may have several, one after the other."""
+    several = coding in ("gzip", "zstd")
+    code, said = why(f"{origin.url}/{coding}-{form}")
+    if form == "whole" or form == "several" and several:
+        assert "Wrong" not in said, said
+    elif form == "twice-later" and several:
+        assert "Wrong: the body is in gzip once more, below" in said, said
+    else:
+        assert f"Wrong: Content-Encoding says {coding}, and the body is not in it" in said, said
+    assert code == 1, "there is no Elastic-Explain either"
 
 
 def test_a_field_does_not_control_the_terminal(labels, origin):

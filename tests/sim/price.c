@@ -5,7 +5,6 @@
  * setup of each response, unless it is fixed.
  */
 #include "elastic/ladder.h"
-#include "elastic/price.h"
 #include "sim.h"
 
 #define QUEUE_CPUS_MOST 64
@@ -41,10 +40,7 @@ typedef struct {
 } queue_result_t;
 
 #define RESPONSES_MOST (1 << 20)
-/* Length in seconds of the slots in which arrivals are counted; also between samples in a surge. */
-#define SLOT 0.1
 #define SLOTS_MOST (1 << 16)
-#define SOON 4
 #define WARM_UP 10. /* seconds that are not counted */
 #define AFTER_SECONDS 30
 
@@ -53,14 +49,8 @@ typedef struct {
     uint64_t seed;
     double free[QUEUE_CPUS_MOST]; /* time at which each CPU becomes free */
     double busy[SLOTS_MOST];      /* CPU seconds used in each slot */
-    size_t sampled, due;          /* first slots of the last sample and the next */
-    unsigned soon;                /* samples left at a distance of one slot */
-    size_t slot;                  /* of the last arrival */
-    double in_slot, since;        /* arrivals in the slot, and since the last sample */
-    double surge;                 /* arrivals in a slot that hasten the next sample */
-    el_price_memory_t memory;
+    sampler_t sampler;
     double error; /* of the last sample; see queue->noise */
-    double price;
     double *total; /* times of the counted responses */
     size_t count;
 } run_t;
@@ -75,36 +65,17 @@ static void sample(run_t *run, double now)
 {
     const queue_t *queue = run->queue;
 
-    while ((double)run->due * SLOT <= now) {
-        double seconds = (double)(run->due - run->sampled) * SLOT, busy = 0, delay;
+    while ((double)run->sampler.due * SLOT <= now) {
+        double seconds = (double)(run->sampler.due - run->sampler.sampled) * SLOT, busy = 0;
         double kept = queue->lasting > 0 ? exp(-seconds / queue->lasting) : 0;
 
-        for (; run->sampled < run->due; run->sampled++) {
-            busy += run->busy[run->sampled];
+        for (size_t slot = run->sampler.sampled; slot < run->sampler.due; slot++) {
+            busy += run->busy[slot];
         }
         busy = busy / (seconds * queue->cpus) + queue->others;
         run->error = kept * run->error + sqrt(1 - kept * kept) * sim_normal(&run->seed);
         busy = clamped(clamped(busy) + queue->noise * run->error);
-        delay = el_price_follow(&run->memory, busy, queue->cpus, seconds);
-        run->price = 8e9 / queue->rate / delay;
-        run->surge = ceil(el_price_surge(run->since * SLOT / seconds, busy));
-        run->since = 0;
-        run->due += run->soon > 0 ? 1 : (size_t)(queue->interval / SLOT + 0.5);
-        run->soon -= run->soon > 0;
-    }
-}
-
-/* Counts a response whose encoding begins at `now`: after its arrival if the CPU is full. */
-static void count_arrival(run_t *run, double now)
-{
-    size_t slot = (size_t)(now / SLOT);
-
-    run->in_slot = run->slot == slot ? run->in_slot + 1 : 1;
-    run->slot = slot;
-    run->since++;
-    if (run->in_slot == run->surge) {
-        run->due = slot + 1;
-        run->soon = SOON;
+        sampler_take(&run->sampler, busy, queue->cpus, seconds);
     }
 }
 
@@ -128,13 +99,6 @@ static double *next_cpu(run_t *run)
         first = run->free[cpu] < run->free[first] ? cpu : first;
     }
     return &run->free[first];
-}
-
-static int compare(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-
-    return (one > other) - (one < other);
 }
 
 static bool in_flood(const queue_t *queue, double at)
@@ -206,7 +170,7 @@ static queue_result_t result_of(run_t *run, double bytes)
     for (size_t i = 0; i < run->count; i++) {
         result.mean += run->total[i] / (double)run->count;
     }
-    qsort(run->total, run->count, sizeof(*run->total), compare);
+    qsort(run->total, run->count, sizeof(*run->total), sim_compare);
     result.p95 = run->total[(size_t)(0.95 * (double)run->count)];
     return result;
 }
@@ -221,8 +185,7 @@ static queue_result_t queue_run(const queue_t *queue)
 
     run->queue = queue;
     run->seed = queue->seed ? queue->seed : 1;
-    run->price = 8e9 / queue->rate;
-    run->due = (size_t)(queue->interval / SLOT + 0.5);
+    run->sampler = sampler_new(queue->rate, (size_t)(queue->interval / SLOT + 0.5));
     run->total = malloc(RESPONSES_MOST * sizeof(*run->total));
     while (now < queue->seconds && run->count < RESPONSES_MOST) {
         const el_rung_t *rung;
@@ -232,9 +195,9 @@ static queue_result_t queue_run(const queue_t *queue)
         /* The state at the start of encoding decides, not that at arrival. */
         start = fmax(now, *cpu);
         sample(run, start);
-        count_arrival(run, start);
+        sampler_count(&run->sampler, start);
         rung = queue->fixed >= 0 ? &queue->rungs[queue->fixed]
-                                 : el_ladder_rung(queue->rungs, queue->count, run->price);
+                                 : el_ladder_rung(queue->rungs, queue->count, run->sampler.price);
         left = queue->kbytes * 1024 * rung->cost.size / 10000;
         *cpu = start + queue->making + queue->kbytes * rung->cost.nsec / 1e9;
         count_busy(run, start, *cpu);

@@ -5,7 +5,6 @@
  * costs.
  */
 #include "elastic/ladder.h"
-#include "elastic/price.h"
 #include "sim.h"
 
 /* Pages of 12, 40 and 120 KB, and their shares in mixed regimes. */
@@ -68,11 +67,10 @@ typedef struct {
 
 #define RESPONSES_MOST 400000
 
-/* The module's constants: seconds of a slot, slots between samples, samples after a surge. */
-#define SLOT 0.1
 #define SLOTS (SECONDS * 20)
+
+/* The module's constants: slots between samples, responses between those measured and tried. */
 #define INTERVAL 5
-#define SOON 4
 #define MEASURED_EVERY 16
 #define TRIED_EVERY 64
 
@@ -84,11 +82,7 @@ typedef struct {
     uint64_t seed;
     double free; /* time at which the CPU becomes free */
     double busy[SLOTS]; /* CPU seconds used in each slot */
-    size_t sampled, due, slot;
-    unsigned soon;
-    double in_slot, since, surge;
-    el_price_memory_t memory;
-    double price;
+    sampler_t sampler;
     el_costs_t costs;
     el_rung_t rungs[PAGES][SETUPS];
     size_t count[PAGES], built;
@@ -153,37 +147,19 @@ static double done(run_t *run, double at, double work)
 /* Takes the samples due until `now`. */
 static void sample(run_t *run, double now)
 {
-    while ((double)run->due * SLOT <= now && run->due < SLOTS) {
-        double seconds = (double)(run->due - run->sampled) * SLOT, busy = 0;
+    while ((double)run->sampler.due * SLOT <= now && run->sampler.due < SLOTS) {
+        double seconds = (double)(run->sampler.due - run->sampler.sampled) * SLOT, busy = 0;
 
-        for (; run->sampled < run->due; run->sampled++) {
-            double middle = ((double)run->sampled + 0.5) * SLOT;
+        for (size_t slot = run->sampler.sampled; slot < run->sampler.due; slot++) {
+            double middle = ((double)slot + 0.5) * SLOT;
 
             /* If turns are shorter than a slot, the other process has half of the slot. */
             busy += run->regime->turns > SLOT / 2
-                        ? (other_runs(run->regime, middle) ? SLOT : run->busy[run->sampled])
-                        : run->regime->turns > 0
-                            ? SLOT / 2 + run->busy[run->sampled] / 2 : run->busy[run->sampled];
+                        ? (other_runs(run->regime, middle) ? SLOT : run->busy[slot])
+                        : run->regime->turns > 0 ? SLOT / 2 + run->busy[slot] / 2
+                                                 : run->busy[slot];
         }
-        busy = fmin(1, busy / seconds);
-        run->price = 8e9 / run->regime->rate / el_price_follow(&run->memory, busy, 1, seconds);
-        run->surge = ceil(el_price_surge(run->since * SLOT / seconds, busy));
-        run->since = 0;
-        run->due += run->soon > 0 ? 1 : INTERVAL;
-        run->soon -= run->soon > 0;
-    }
-}
-
-static void count_arrival(run_t *run, double now)
-{
-    size_t slot = (size_t)(now / SLOT);
-
-    run->in_slot = run->slot == slot ? run->in_slot + 1 : 1;
-    run->slot = slot;
-    run->since++;
-    if (run->in_slot == run->surge) {
-        run->due = slot + 1;
-        run->soon = SOON;
+        sampler_take(&run->sampler, fmin(1, busy / seconds), 1, seconds);
     }
 }
 
@@ -259,7 +235,7 @@ static const setup_t *trial(run_t *run, const setup_t *used, int page, uint32_t 
                                          expected(run, &setups[i], page, second)};
         }
     }
-    tried = el_ladder_trial(rungs, ages, count, expected(run, used, page, second), run->price);
+    tried = el_ladder_trial(rungs, ages, count, expected(run, used, page, second), run->sampler.price);
     return tried ? setup_of(tried) : NULL;
 }
 
@@ -271,7 +247,7 @@ static const setup_t *choose(run_t *run, int page, double now)
     if (second != run->built) {
         build(run, second);
     }
-    setup = setup_of(el_ladder_rung(run->rungs[page], run->count[page], run->price));
+    setup = setup_of(el_ladder_rung(run->rungs[page], run->count[page], run->sampler.price));
     if (++run->responses % TRIED_EVERY == 0) {
         tried = trial(run, setup, page, second);
     }
@@ -280,13 +256,6 @@ static const setup_t *choose(run_t *run, int page, double now)
         measure(run, setup, page, second);
     }
     return setup;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-
-    return (one > other) - (one < other);
 }
 
 /* The CPU must suffice even during another process's turn. */
@@ -319,8 +288,7 @@ static result_t serve(const regime_t *regime, const setup_t *fixed)
     memset((void *)&run, 0, sizeof(run));
     run.regime = regime;
     run.seed = 7;
-    run.price = 8e9 / regime->rate;
-    run.due = INTERVAL;
+    run.sampler = sampler_new(regime->rate, INTERVAL);
     while (now < SECONDS && count < RESPONSES_MOST) {
         const setup_t *setup = fixed;
         double draw, start;
@@ -332,7 +300,7 @@ static result_t serve(const regime_t *regime, const setup_t *fixed)
         start = fmax(now, run.free);
         if (!fixed) {
             sample(&run, start);
-            count_arrival(&run, start);
+            sampler_count(&run.sampler, start);
             setup = choose(&run, page, start);
         }
         run.free = done(&run, start, making(regime, page) + setup->real[page].usec / 1e6);
@@ -342,7 +310,7 @@ static result_t serve(const regime_t *regime, const setup_t *fixed)
             bytes += setup->real[page].bytes;
         }
     }
-    qsort(run.total, count, sizeof(run.total[0]), compare);
+    qsort(run.total, count, sizeof(run.total[0]), sim_compare);
     return (result_t){sum / (double)count, run.total[(size_t)(0.95 * (double)count)],
                       bytes / (double)count};
 }

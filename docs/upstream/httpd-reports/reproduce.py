@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows five faults of httpd's modules, each with its own server: reproduce.py [MODULES-FOLDER]
+"""Shows six faults of httpd's modules, each with its own server: reproduce.py [MODULES-FOLDER]
 
 A line for each: what was seen, and whether that is the fault. Needs httpd or apache2 in PATH.
 """
@@ -17,7 +17,16 @@ MODULES = sys.argv[1] if len(sys.argv) > 1 else "/usr/lib/apache2/modules"
 HTTPD = shutil.which("apache2") or shutil.which("httpd")
 TEXT = "".join(f"line {i}\n" for i in range(500))
 NAMES = ["mpm_event", "authz_core", "mime", "headers", "asis", "cache", "cache_socache",
-         "socache_shmcb", "deflate", "brotli"]
+         "socache_shmcb", "deflate", "brotli", "cgid", "http2"]
+
+
+# Frames of HTTP/2, and their flags.
+DATA, HEADERS, SETTINGS = 0, 1, 4
+END_STREAM, END_HEADERS = 1, 4
+
+
+def frame(kind, flags=0, stream=0, data=b""):
+    return len(data).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + data
 
 
 class Server:
@@ -31,13 +40,18 @@ class Server:
         body = gzip.compress(TEXT.encode())
         (self.root / "a.asis").write_bytes(
             b"Status: 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\n\r\n" + body)
+        script = self.root / "a.cgi"
+        script.write_text("#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\n"
+                          f"cat {self.root}/a.txt\n")
+        script.chmod(0o755)
         loads = "".join(f"LoadModule {n}_module {MODULES}/mod_{n}.so\n" for n in NAMES
                         if pathlib.Path(MODULES, f"mod_{n}.so").exists())
         (self.root / "httpd.conf").write_text(
             f"ServerRoot {self.root}\nServerName localhost\nListen 127.0.0.1:{self.port}\n{loads}"
             f"PidFile {self.root}/pid\nDefaultRuntimeDir {self.root}\nErrorLog {self.root}/log\n"
             f"DocumentRoot {self.root}\nTypesConfig /dev/null\nAddType text/plain .txt\n"
-            f"AddHandler send-as-is .asis\nUser www-data\nGroup www-data\n{lines}\n")
+            f"AddHandler send-as-is .asis\nAddHandler cgi-script .cgi\nOptions ExecCGI\n"
+            f"User www-data\nGroup www-data\n{lines}\n")
         self.process = subprocess.Popen([HTTPD, "-f", self.root / "httpd.conf", "-DFOREGROUND"],
                                         stderr=subprocess.DEVNULL)
         end = time.monotonic() + 30
@@ -62,6 +76,27 @@ class Server:
             while piece := s.recv(65536):
                 data += piece
         return data
+
+    def http2(self, method, path):
+        """The bytes of DATA of an answer."""
+        fields = b"\x86" + b"".join(bytes((name, len(value))) + value.encode() for name, value in (
+            (1, "localhost"), (2, method), (4, path)))
+        request = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS) \
+            + frame(HEADERS, END_STREAM | END_HEADERS, 1, fields)
+        count, data, flags = 0, b"", 0
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as s:
+            s.sendall(request)
+            while not flags & END_STREAM:
+                while len(data) < 9 or len(data) < 9 + int.from_bytes(data[:3], "big"):
+                    piece = s.recv(65536)
+                    if not piece:
+                        return count
+                    data += piece
+                size, kind, stream = int.from_bytes(data[:3], "big"), data[3], data[8]
+                flags = data[4] if stream == 1 else 0
+                count += size if (kind, stream) == (DATA, 1) else 0
+                data = data[9 + size:]
+        return count
 
     def __enter__(self):
         return self
@@ -124,8 +159,19 @@ def inflate():
     return f"{len(answer)} bytes, and {len(plain)} without the filter", not answer and bool(plain)
 
 
+def head():
+    """mod_http2: HEAD of a script has the script's body."""
+    with Server("Protocols h2c http/1.1") as server:
+        counts = [server.http2("HEAD", "/a.cgi") for _ in range(40)]
+        file = server.http2("HEAD", "/a.txt")
+        over_1 = server.raw("HEAD /a.cgi HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    return (f"{max(counts)} bytes of DATA, in {sum(map(bool, counts))} of {len(counts)} answers; of "
+            f"a file {file}, and over HTTP/1.1 "
+            f"{len(over_1.partition(bytes((13, 10, 13, 10)))[2])}", any(counts))
+
+
 def main():
-    for case in (socache, window, level, precondition, inflate):
+    for case in (socache, window, level, precondition, inflate, head):
         seen, fault = case()
         print(f"{'fault' if fault else 'right'}: {case.__doc__} Seen: {seen}")
 

@@ -1,6 +1,6 @@
 """A plugin of pytest for `scripts/check httpd --debug`: the first server that a test starts with
-the module is httpd -X under gdb, with the terminal. Nothing has a time limit except HTTP/2, which
-curl speaks. ELASTIC_GDB has gdb's options."""
+the module is httpd -X under gdb, with the terminal. Nothing has a time limit. ELASTIC_GDB has gdb's
+options."""
 
 import os
 import shlex

@@ -454,6 +454,9 @@ _SOURCES = {
             memcpy(value, &info, *len < sizeof(info) ? *len : sizeof(info));
             return 0;
         }""",
+    # each call loses memory, which the search for leaks must find
+    "br-leak": _instead(_BR_STREAM,
+                        "void *volatile lost = malloc(1000); (void)lost; return real();"),
     # libraries are never unmapped, so that reports of leaks can name their functions
     "keep-libraries": "int dlclose(void *handle) { (void)handle; return 0; }",
 }

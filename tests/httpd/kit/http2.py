@@ -20,7 +20,8 @@ from .client import Incomplete, Response
 LARGEST_WINDOW = (1 << 31) - 1
 AT_ONCE = 16  # streams
 CANCEL = 8
-GOAWAY = 7  # the frame
+DATA, GOAWAY = 0, 7  # frames
+END_STREAM = 1  # a frame's flag
 
 # Fields that HTTP/2 does not know (RFC 9113 §8.2.2).
 OF_THE_CONNECTION = ("connection", "keep-alive", "transfer-encoding", "upgrade", "host")
@@ -117,8 +118,17 @@ class Connection(client.Connected):
             if frame[3] == GOAWAY:
                 self.going_away = True
             else:
-                self._take_frame(frame)
+                self._take_frame(self._without_body_of_head(frame))
         self._send()
+
+    def _without_body_of_head(self, frame):
+        """A frame as h2 may see it, which would give up the connection over a body after HEAD. The
+        response has that."""
+        stream = self.streams.get(int.from_bytes(frame[5:9], "big"))
+        if frame[3] != DATA or len(frame) == 9 or not stream or stream.method != "HEAD":
+            return frame
+        stream.response.pieces.append((time.monotonic() - self._sent, frame[9:]))
+        return bytes(4) + bytes([frame[4] & END_STREAM]) + frame[5:9]
 
     def _take_frame(self, frame):
         """One by one: what came before one that is against the protocol holds."""
@@ -143,10 +153,6 @@ class Connection(client.Connected):
                 response.interim.append(Response.of(int(status), fields))
             else:
                 response.status, response.headers = int(status), client.Headers(fields)
-                # That is all; but mod_http2 of httpd 2.4.71 may give a script's body to HEAD, which
-                # is against the protocol.
-                if stream.method == "HEAD":
-                    stream.finish()
         elif isinstance(event, h2.events.DataReceived):
             response.pieces.append((time.monotonic() - self._sent, event.data))
         elif isinstance(event, h2.events.TrailersReceived):

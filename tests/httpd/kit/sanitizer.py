@@ -2,6 +2,7 @@
 libraries, and reports into a folder of the server."""
 
 import os
+import re
 
 from . import env
 
@@ -50,6 +51,15 @@ def of_module(report):
     if "ThreadSanitizer" not in report:
         return [report] if report else []
     return [part for part in report.split(_BETWEEN) if _counts(part)]
+
+
+# In a frame of the module: its file, a function that others call, or a source.
+_FRAME = re.compile(r"mod_elastic|\bel_|\bsrc/(?:core|engines|host|httpd)/")
+
+
+def leaks(report):
+    """The direct leaks of LeakSanitizer's report with a frame of the module in their stack."""
+    return [part for part in report.split("\n\n") if "Direct leak" in part and _FRAME.search(part)]
 
 
 def reports(root):
