@@ -166,8 +166,8 @@ uint32_t el_ratio_key(const char *origin, unsigned kind, const char *text);
 void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t out, uint32_t now);
 
 /*
- * The mean of `key` at `now` in ten-thousandths; 0 if its weight is below `least`. The weight is
- * the number of bodies and halves in a quarter of an hour.
+ * The mean of `key` at `now` in ten-thousandths; 0 if its weight is below `least`, which is 1 or
+ * more. The weight is the number of bodies and halves in a quarter of an hour.
  */
 uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, uint32_t now);
 

@@ -1,0 +1,2 @@
+class Trouble(Exception):
+    """The whole run must stop; the text says why."""

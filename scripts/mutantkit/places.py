@@ -5,6 +5,7 @@ process that runs with EL_FAULT=n. With EL_FAULTS_RUN=FILE each process also mar
 faults' places it has come by.
 """
 
+import collections
 import dataclasses
 import pathlib
 import re
@@ -30,11 +31,13 @@ class Fault:
     before: bytes
     after: bytes
     number: int = 0
+    of_many: int = 1
 
     @property
     def key(self):
-        """What names it in tests/mutants/mechanical.txt, also when lines move."""
-        return f"{self.file} {self.function}: {self.kind}: {self.text}"
+        """Names it in tests/mutants/mechanical, also when lines move."""
+        again = f" ({self.of_many})" if self.of_many > 1 else ""
+        return f"{self.file} {self.function}: {self.kind}: {self.text}{again}"
 
 
 class Source:
@@ -46,6 +49,7 @@ class Source:
         self.faults = []
         self.macros = []  # where they are used: (start, end)
         self.function = ""
+        self.keys = collections.Counter()
 
     def add(self, kind, start, end, before, after, shown=None):
         if any(start < macro[1] and end > macro[0] and (start > macro[0] or end < macro[1])
@@ -53,11 +57,13 @@ class Source:
             return  # a part of what a macro stands for
         line = self.bytes.count(b"\n", 0, start) + 1
         text = b" ".join(self.bytes[shown or slice(start, end)].split()).decode()
-        self.faults.append(Fault(self.file, line, self.function, kind, text, start, end, before,
-                                 after))
+        fault = Fault(self.file, line, self.function, kind, text, start, end, before, after)
+        self.keys[fault.key] += 1
+        fault.of_many = self.keys[fault.key]
+        self.faults.append(fault)
 
     def parentheses(self, start):
-        """The bytes between the first ( behind `start` and its ), and where ; are directly there."""
+        """The bytes between the first ( behind `start` and its ), and each ; directly there."""
         depth, opened, parts = 0, 0, []
         for found in LEXEMES.finditer(self.bytes, start):
             if found[0] == b"(":
@@ -80,7 +86,8 @@ class Source:
         sides = [(side.extent.start.offset, side.extent.end.offset) for side in node.get_children()]
         if len(sides) != 2 or sides[0][1] > sides[1][0]:
             return  # within a macro
-        operator = re.sub(rb"/\*.*?\*/", b"", self.bytes[sides[0][1]:sides[1][0]], flags=re.S).strip()
+        between = self.bytes[sides[0][1]:sides[1][0]]
+        operator = re.sub(rb"/\*.*?\*/", b"", between, flags=re.S).strip()
         if operator in DROPPED:
             for start, end in sides:
                 self.add(f"without an operand of {operator.decode()}", start, end,

@@ -1,11 +1,13 @@
 """pytest's side of scripts/mutants --mechanical: `-p mutantkit.plugin`.
 
 With EL_FAULTS_RECORD=PREFIX it notes which faults' places each test comes by, in PREFIX.WORKER.json
-({test: [seconds, faults]}). With EL_FAULTS_SOCKET it collects once and then serves: it reads a line
-{"fault": N, "tests": [...], "seconds": S} and answers with the test that failed, null, "too long"
-or "died". A child process of its own runs the tests of each line, one after the other.
+({test: [seconds, faults, whether it passed]}). With EL_FAULTS_SOCKET it collects once and then
+serves. It reads a line {"fault": N, "tests": [...], "limits": [seconds...]}, and answers with
+{"passed": N, "failed": TEST or null, "late": whether it took too long}, or with {"error": WHY}. A
+child process of its own runs the tests of each line, one after the other.
 """
 
+import contextlib
 import json
 import mmap
 import os
@@ -19,8 +21,7 @@ import pytest
 
 MOST = 65536  # EL_FAULTS_MOST of fault.h
 STOP = 20     # seconds that a test which took too long has for stopping its servers
-
-TOO_LONG, DIED = "too long", "died"
+PASSED = b"."
 
 
 class Record:
@@ -30,7 +31,7 @@ class Record:
         self.file = pathlib.Path(f"{prefix}.{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
         self.file.write_bytes(bytes(MOST))
         self.file.chmod(0o666)
-        self.found = {}
+        self.found, self.failed = {}, set()
         os.environ["EL_FAULTS_RUN"] = str(self.file)
         with self.file.open("r+b") as file:
             self.map = mmap.mmap(file.fileno(), MOST)
@@ -41,7 +42,12 @@ class Record:
         began = time.monotonic()
         yield
         faults = [number for number, ran in enumerate(self.map[:]) if ran]
-        self.found[item.nodeid] = [time.monotonic() - began, faults]
+        self.found[item.nodeid] = [time.monotonic() - began, faults,
+                                   item.nodeid not in self.failed]
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.failed.add(report.nodeid)
 
     def pytest_sessionfinish(self):
         self.file.with_name(self.file.name + ".json").write_text(json.dumps(self.found))
@@ -64,8 +70,9 @@ class Service:
             link.connect(self.path)
             for line in link.makefile():
                 job = json.loads(line)
-                chosen = [items[test] for test in job["tests"] if test in items]
-                answer = self.run_in_child(job, chosen)
+                unknown = [test for test in job["tests"] if test not in items]
+                answer = {"error": f"there is no test {unknown[0]}"} if unknown else \
+                    self.run_in_child(job, [items[test] for test in job["tests"]])
                 link.sendall(json.dumps(answer).encode() + b"\n")
         return True
 
@@ -76,34 +83,41 @@ class Service:
             os.close(reading)
             self.be_child(job["fault"], items, writing)
         os.close(writing)
-        answer = TOO_LONG
-        for number, seconds in ((signal.SIGINT, job["seconds"]), (signal.SIGKILL, STOP)):
-            if select.select([reading], [], [], seconds)[0]:
-                said = os.read(reading, 65536)
-                if number == signal.SIGINT:
-                    answer = json.loads(said) if said else DIED
+        passed, failed, late = 0, None, False
+        for item, limit in zip(items, job["limits"]):
+            late = not select.select([reading], [], [], limit)[0]
+            if late or os.read(reading, 1) != PASSED:
+                failed = item.nodeid
                 break
-            os.kill(child, number)
+            passed += 1
+        self.end(child, reading, late)
+        return {"passed": passed, "failed": failed, "late": late}
+
+    @staticmethod
+    def end(child, reading, late):
+        """Waits for the child, which stops its servers first; the pipe ends with it."""
+        for number in (signal.SIGINT, signal.SIGKILL):
+            if late:
+                os.kill(child, number)
+            if select.select([reading], [], [], STOP)[0] and not os.read(reading, 1):
+                break
+            late = True
         os.waitpid(child, 0)
         os.close(reading)
-        return answer
 
     def be_child(self, fault, items, writing):
+        """Writes a byte for each test."""
         os.environ["EL_FAULT"] = str(fault)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
+        with contextlib.suppress(BaseException):  # also the signal of a test that took too long
             for item, following in zip(items, [*items[1:], None]):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if self.failed:
-                    item.session._setupstate.teardown_exact(None)
                     break
-        except BaseException as error:  # also the signal of a test that took too long
-            self.failed = self.failed or repr(error)
-            if items:
-                items[0].session._setupstate.teardown_exact(None)
-        finally:
-            os.write(writing, json.dumps(self.failed).encode())
-            os._exit(0)
+                os.write(writing, PASSED)
+        with contextlib.suppress(BaseException):
+            items[0].session._setupstate.teardown_exact(None)
+        os._exit(0)
 
 
 def pytest_configure(config):

@@ -22,14 +22,15 @@ static bool dictionary_has_dot_segment(const char *pattern)
         if ((dots == 1 || dots == 2) && (pattern + dots == end || strchr("/*", pattern[dots]))) {
             return true;
         }
-        pattern += strcspn(pattern, "/?");
-        pattern += pattern < end;
+        pattern += strcspn(pattern, "/?") + 1;
     }
     return false;
 }
 
 const char *el_dictionary_pattern_fault(const char *pattern)
 {
+    const char *query = strchr(pattern, '?');
+
     if (*pattern == '\0' || *pattern == '?') {
         return *pattern ? "it has no path" : "it is empty";
     }
@@ -42,23 +43,22 @@ const char *el_dictionary_pattern_fault(const char *pattern)
     if (dictionary_has_dot_segment(pattern)) {
         return "browsers take the segments . and .. out of URLs";
     }
+    /* Behind a `*`, browsers read these as modifiers of a group. */
+    if (strstr(pattern, "**") || strstr(pattern, "*?")) {
+        return "neither * nor ? may come right behind a *";
+    }
+    if (query && strchr(query + 1, '?')) {
+        return "there may be one ?, which begins the query";
+    }
+    if (strpbrk(pattern, "{}()\\:+#")) {
+        return "it may have no { } ( ) : + # and no backslash";
+    }
     for (const char *at = pattern; *at; at++) {
-        bool is_mark = *at == '?';
         char lower = el_text_lower(*at);
 
-        /* Behind a `*`, browsers read these as modifiers of a group. */
-        if ((is_mark || *at == '*') && at > pattern && at[-1] == '*') {
-            return "neither * nor ? may come right behind a *";
-        }
-        if (is_mark && memchr(pattern, '?', (size_t)(at - pattern))) {
-            return "there may be one ?, which begins the query";
-        }
-        if (strchr("{}()\\:+#", *at)) {
-            return "it may have no { } ( ) : + # and no backslash";
-        }
         /* The other allowed characters: browsers leave them unchanged in a path and a query. */
-        if (!is_mark && *at != '*' && (lower < 'a' || lower > 'z') && !el_text_is_digit(*at)
-            && !strchr("-._~!$&;,=@/%[]", *at)) {
+        if ((lower < 'a' || lower > 'z') && !el_text_is_digit(*at)
+            && !strchr("*?-._~!$&;,=@/%[]", *at)) {
             return "in a URL this character is escaped";
         }
     }
@@ -74,16 +74,17 @@ typedef struct {
 /*
  * On a mismatch only the last `*` takes one more character: earlier ones took the least possible,
  * which leaves the most to later ones. Takes at most the product of both lengths: 512 bytes of a
- * pattern and a request line.
+ * pattern and a request line. The pattern's end is a `?` or a NUL, which no character of the text
+ * equals: a path has no `?`.
  */
 static bool dictionary_matches(part_t pattern, part_t text)
 {
     part_t star = {NULL, NULL}; /* after the last `*`, and the end of its match */
 
     while (text.at < text.end) {
-        if (pattern.at < pattern.end && *pattern.at == '*') {
+        if (*pattern.at == '*') {
             star = (part_t){++pattern.at, text.at};
-        } else if (pattern.at < pattern.end && *pattern.at == *text.at) {
+        } else if (*pattern.at == *text.at) {
             pattern.at++;
             text.at++;
         } else if (star.at) {
@@ -93,9 +94,7 @@ static bool dictionary_matches(part_t pattern, part_t text)
             return false;
         }
     }
-    while (pattern.at < pattern.end && *pattern.at == '*') {
-        pattern.at++;
-    }
+    pattern.at += *pattern.at == '*'; /* there are no two */
     return pattern.at == pattern.end;
 }
 
@@ -243,29 +242,24 @@ el_dictionary_reason_t el_dictionary_entry_fits(const el_dictionary_entry_t *ent
                                                                    : EL_DICTIONARY_ID;
 }
 
-static bool dictionary_is(const char *field, const char *value)
-{
-    return field && strcmp(field, value) == 0;
-}
-
 bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *depends)
 {
     *depends = EL_DEPENDS_SITE;
-    if (!readers->site || dictionary_is(readers->site, "same-origin")) {
+    if (!readers->site || strcmp(readers->site, "same-origin") == 0) {
         return true;
     }
     *depends |= EL_DEPENDS_MODE;
-    if (!readers->mode || dictionary_is(readers->mode, "navigate")
-        || dictionary_is(readers->mode, "same-origin")) {
+    if (!readers->mode || strcmp(readers->mode, "navigate") == 0
+        || strcmp(readers->mode, "same-origin") == 0) {
         return true;
     }
-    if (!dictionary_is(readers->mode, "cors") || !readers->allowed) {
+    if (strcmp(readers->mode, "cors") != 0 || !readers->allowed) {
         return false;
     }
     *depends |= EL_DEPENDS_ORIGIN;
     return readers->origin
-           && (dictionary_is(readers->allowed, "*")
-               || dictionary_is(readers->allowed, readers->origin));
+           && (strcmp(readers->allowed, "*") == 0
+               || strcmp(readers->allowed, readers->origin) == 0);
 }
 
 bool el_dictionary_origin_secure(const char *origin)
@@ -331,7 +325,7 @@ typedef struct {
 static entry_t dictionary_unpack(uint64_t word, uint16_t now)
 {
     uint16_t age = (uint16_t)(now - (word >> STAMP_SHIFT));
-    unsigned halvings = age < UINT16_MAX - AHEAD_MOST ? age / HALF_LIFE : 0;
+    unsigned halvings = age <= UINT16_MAX - AHEAD_MOST ? age / HALF_LIFE : 0;
     uint32_t weight = (uint32_t)(word >> WEIGHT_SHIFT & 0xff);
 
     return (entry_t){
@@ -356,7 +350,7 @@ static unsigned dictionary_way_of(const el_ratios_t *ratios, uint32_t key, uint1
     for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
         entry_t e = dictionary_unpack(atomic_load_explicit(&place[way], memory_order_relaxed), now);
 
-        if (e.weight > 0 && e.tag == key >> TAG_SHIFT) {
+        if (e.tag == key >> TAG_SHIFT) {
             return way;
         }
         if (e.weight < least) {
@@ -415,7 +409,6 @@ uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, 
     unsigned way = dictionary_way_of(ratios, key, stamp);
     const _Atomic uint64_t *word = &ratios->word[key % EL_RATIO_PLACES][way];
     entry_t e = dictionary_unpack(atomic_load_explicit(word, memory_order_relaxed), stamp);
-    bool known = key != 0 && e.tag == key >> TAG_SHIFT && e.weight > 0;
 
-    return known && e.weight >= least ? e.ratio : 0;
+    return e.tag == key >> TAG_SHIFT && e.weight >= least ? e.ratio : 0;
 }

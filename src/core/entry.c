@@ -77,9 +77,7 @@ void el_entry_write(const el_name_t *name, const el_entry_t *entry, uint8_t *out
     out[AT_CODING] = (uint8_t)entry->coding;
     out[AT_LEVEL] = (uint8_t)entry->level;
     el_bytes_put(out + AT_GAINED, 4, entry->gained);
-    for (int i = 0; i < EL_ENTRY_ENGINE - 1 && entry->engine[i]; i++) {
-        out[AT_ENGINE + i] = (uint8_t)entry->engine[i];
-    }
+    memcpy(out + AT_ENGINE, entry->engine, strlen(entry->engine));
     if (entry->data != out + EL_ENTRY_HEAD) {
         memcpy(out + EL_ENTRY_HEAD, entry->data, entry->nbytes);
     }
@@ -102,14 +100,14 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
     size_t len = 0;
 
     memset(entry, 0, sizeof(*entry));
-    if (nbytes <= EL_ENTRY_HEAD) {
+    if (nbytes <= EL_ENTRY_HEAD || engine[EL_ENTRY_ENGINE - 1] != 0) {
         return false;
     }
     /* Printable characters without spaces, then zeros. */
-    while (len < EL_ENTRY_ENGINE && engine[len] > ' ' && engine[len] < 0x7f) {
+    while (engine[len] > ' ' && engine[len] < 0x7f) {
         len++;
     }
-    if (len == 0 || len == EL_ENTRY_ENGINE || memcmp(bytes + AT_MAGIC, magic, sizeof(magic)) != 0
+    if (len == 0 || memcmp(bytes + AT_MAGIC, magic, sizeof(magic)) != 0
         || bytes[AT_CODING] <= EL_IDENTITY || bytes[AT_CODING] >= EL_CODINGS
         || bytes[AT_CODING] != name->coding || bytes[AT_LEVEL] >= EL_COST_LEVELS
         || (name->pinned != EL_NAME_ADAPTIVE && name->pinned != bytes[AT_LEVEL])
@@ -202,8 +200,7 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
     }
     noted = atomic_fetch_add_explicit(&doorkeeper->noted, 1, memory_order_relaxed) + 1;
     if (noted % most == 0) {
-        entry_clear_filter(doorkeeper, noted / most % 2);
-        return false;
+        entry_clear_filter(doorkeeper, noted / most % 2); /* the older one */
     }
     return entry_has_all(doorkeeper, !newer, first);
 }
@@ -211,7 +208,7 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
 /* Leaves unused pages untouched, so that they take no memory. */
 void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
 {
-    if (atomic_load(&doorkeeper->noted) > 0) {
+    if (atomic_load(&doorkeeper->noted)) {
         entry_clear_filter(doorkeeper, 0);
         entry_clear_filter(doorkeeper, 1);
         atomic_store(&doorkeeper->noted, 0);
@@ -233,9 +230,9 @@ void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
 /* Hashed bodies after which a host's new paths are judged by its other paths. */
 #define KNOWN_HOST 64
 
-/* Samples one body in this many: of a path not worth it; of a new path on such a host. */
-#define SAMPLE 16
-#define SAMPLE_NEW 4
+/* Samples one body in 16 of a path not worth it; one in 4 of a new path on such a host. */
+#define SAMPLE_BITS 4
+#define SAMPLE_NEW_BITS 2
 
 typedef struct {
     uint32_t hashed;
@@ -286,11 +283,11 @@ bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t tur
     uint32_t spread = el_spread(turn); /* even for periodic requests */
 
     if (path.hashed >= KNOWN_PATH) {
-        return path.again * WORTH >= path.hashed || spread < UINT32_MAX / SAMPLE;
+        return path.again * WORTH >= path.hashed || spread >> (32 - SAMPLE_BITS) == 0;
     }
     host = entry_count_of(sketch, key.host);
     return host.hashed < KNOWN_HOST || host.again * WORTH >= host.hashed
-           || spread < UINT32_MAX / SAMPLE_NEW;
+           || spread >> (32 - SAMPLE_NEW_BITS) == 0;
 }
 
 void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
@@ -385,7 +382,7 @@ static void entry_count(el_popular_slot_t *slot, uint64_t era, int add)
 
     do {
         after = entry_faded(before, era);
-        if (add < 0 ? (after & COUNT_MASK) == 0 : (after & COUNT_MASK) == COUNT_MASK) {
+        if (add == -1 ? (after & COUNT_MASK) == 0 : (after & COUNT_MASK) == COUNT_MASK) {
             return;
         }
         after = (after ? after : era << ERA_SHIFT) + (uint64_t)(int64_t)add;
@@ -472,7 +469,7 @@ bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *ite
 /* A position in the sequence of a file's frames. */
 typedef struct {
     const el_precompressed_t *file;
-    uint64_t at;
+    uint64_t at;   /* at most the file's size */
     bool open;     /* the rest of the file is not in `bytes` */
     bool unsized;  /* a frame had no content size */
     uint64_t body; /* sum of content sizes, at most the original's size */
@@ -484,8 +481,7 @@ static bool entry_zstd_take(zstd_walk_t *walk, unsigned nbytes, uint32_t *number
     const el_precompressed_t *file = walk->file;
 
     if (walk->at > file->nbytes || file->nbytes - walk->at < nbytes) {
-        walk->open = file->nbytes < file->size && walk->at <= file->size
-                     && file->size - walk->at >= nbytes;
+        walk->open = file->size - walk->at >= nbytes;
         return false;
     }
     *number = (uint32_t)el_bytes_get(file->bytes + walk->at, nbytes);
@@ -516,8 +512,8 @@ static el_precompressed_fault_t entry_zstd_head(zstd_walk_t *walk, bool *checksu
     size_bytes = flags >> 6 == 0 && single ? 1 : of_size[flags >> 6];
     if ((!single && !entry_zstd_take(walk, 1, &exponent))
         || !entry_zstd_take(walk, of_dictionary[flags & 3], &dictionary)
-        || !entry_zstd_take(walk, size_bytes > 4 ? 4 : size_bytes, &low)
-        || !entry_zstd_take(walk, size_bytes > 4 ? 4 : 0, &high)) {
+        || !entry_zstd_take(walk, size_bytes == 8 ? 4 : size_bytes, &low)
+        || !entry_zstd_take(walk, size_bytes == 8 ? 4 : 0, &high)) {
         return entry_zstd_stop(walk);
     }
     size = (low | (uint64_t)high << 32) + (size_bytes == 2 ? 256 : 0);
@@ -543,7 +539,10 @@ static el_precompressed_fault_t entry_zstd_frame(zstd_walk_t *walk)
     uint32_t block = 0, ignored;
     el_precompressed_fault_t fault = entry_zstd_head(walk, &checksum);
 
-    while (fault == GOOD && !walk->open && !(block & 1)) {
+    if (fault != GOOD || walk->open) {
+        return fault;
+    }
+    while (!(block & 1)) {
         if (!entry_zstd_take(walk, 3, &block)) {
             return entry_zstd_stop(walk);
         }
@@ -555,10 +554,7 @@ static el_precompressed_fault_t entry_zstd_frame(zstd_walk_t *walk)
             return EL_PRECOMPRESSED_CODING;
         }
     }
-    if (fault == GOOD && !walk->open && checksum && !entry_zstd_take(walk, 4, &ignored)) {
-        return entry_zstd_stop(walk);
-    }
-    return fault;
+    return !checksum || entry_zstd_take(walk, 4, &ignored) ? GOOD : entry_zstd_stop(walk);
 }
 
 static el_precompressed_fault_t entry_judge_zstd(const el_precompressed_t *file)

@@ -167,7 +167,8 @@ static size_t etag_base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
 
 static bool etag_is_numbers(const char *text, size_t len)
 {
-    size_t digits = 0, longest = 0, numbers = 1;
+    size_t digits = 0, numbers = 1;
+    bool has_long = false;
 
     for (size_t i = 0; i < len; i++) {
         if (text[i] == '-' && digits > 0) {
@@ -175,12 +176,12 @@ static bool etag_is_numbers(const char *text, size_t len)
             numbers++;
         } else if (el_text_is_digit(text[i]) || (text[i] >= 'a' && text[i] <= 'f')) {
             digits++;
-            longest = digits > longest ? digits : longest;
+            has_long = has_long || digits == LONG_NUMBER;
         } else {
             return false;
         }
     }
-    return digits > 0 && longest >= LONG_NUMBER && numbers <= MOST_NUMBERS;
+    return digits > 0 && has_long && numbers <= MOST_NUMBERS;
 }
 
 bool el_etag_is_made(const char *text, size_t len)
@@ -223,7 +224,7 @@ bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_etag_
     size_t len, current_len;
     const char *current_quoted = etag_quoted_part(current, &current_len);
 
-    return base > 0 && current_quoted != NULL && base == current_len - 1
+    return current_quoted != NULL && base == current_len - 1
         && memcmp(etag_member_quoted(tag, &len), current_quoted, base) == 0;
 }
 
@@ -281,7 +282,7 @@ static bool etag_step_within(el_etag_state_t *state, bool *found)
     }
     if (*state->at == '[' && etag_take_bracketed(&state->at, ']', &text, &len)) {
         cursor = text;
-        *found = len > 0 && el_etag_next(&cursor, &state->tag) && state->tag.text == text
+        *found = el_etag_next(&cursor, &state->tag) && state->tag.text == text
                  && state->tag.len == len;
     } else if (*state->at != '<' || !etag_take_bracketed(&state->at, '>', &text, &len)) {
         return false;
@@ -295,7 +296,7 @@ bool el_etag_next_state(el_etag_state_t *state)
     bool found = false, valid = true;
 
     state->negated = false;
-    while (valid && !found && *state->at != '\0') {
+    while (valid && !found) {
         if (el_text_is_space(*state->at)) {
             state->at++;
         } else if (state->within) {

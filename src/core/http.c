@@ -170,10 +170,10 @@ static bool http_read_qvalue(const char *text, size_t len, uint16_t *q)
 {
     unsigned value, unit = EL_Q_ONE;
 
-    if (len == 0 || (text[0] != '0' && text[0] != '1')
-        || (len > 1 && (text[1] != '.' || len > 2 + QVALUE_DIGITS))) {
+    if (len == 0 || (len > 1 && (text[1] != '.' || len > 2 + QVALUE_DIGITS))) {
         return false;
     }
+    /* Any first character but 0 and 1 gives more than EL_Q_ONE. */
     value = (unsigned)(text[0] - '0') * unit;
     for (size_t i = 2; i < len; i++) {
         if (!el_text_is_digit(text[i])) {
@@ -182,8 +182,11 @@ static bool http_read_qvalue(const char *text, size_t len, uint16_t *q)
         unit /= 10;
         value += (unsigned)(text[i] - '0') * unit;
     }
-    *q = value <= EL_Q_ONE ? (uint16_t)value : *q;
-    return value <= EL_Q_ONE;
+    if (value > EL_Q_ONE) {
+        return false;
+    }
+    *q = (uint16_t)value;
+    return true;
 }
 
 /*
@@ -221,12 +224,12 @@ static void http_read_member(cursor_t *c, found_t *found)
 {
     const char *name = c->at;
     size_t len = el_text_token(name, (size_t)(c->end - name));
-    bool good = len > 0, weighed = false;
+    bool good = true, weighed = false;
     uint16_t q = EL_Q_ONE;
 
     c->at += len;
     el_text_skip_space(&c->at, c->end);
-    while (good && http_is_at(c, ';')) {
+    while (http_is_at(c, ';')) {
         c->at++;
         good = http_read_parameter(c, &weighed, &q);
         el_text_skip_space(&c->at, c->end);
@@ -389,7 +392,7 @@ bool el_mediatype_read(const char *value, el_mediatype_t *type)
 bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
 {
     const char *name;
-    size_t len;
+    size_t len, first;
     bool any_type;
 
     if (!http_split(value, pattern) || pattern->subtype[pattern->subtype_len] != '\0') {
@@ -402,11 +405,8 @@ bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
         return !any_type || pattern->type_len == 1;
     }
     /* A star is only allowed alone and before "+suffix". */
-    if (len > 2 && name[0] == '*' && name[1] == '+') {
-        name++;
-        len--;
-    }
-    return !any_type && !memchr(name, '*', len);
+    first = len > 2 && name[1] == '+' ? 1 : 0;
+    return !any_type && !memchr(name + first, '*', len - first);
 }
 
 static inline bool http_subtype_matches(const el_mediatype_t *pattern, const el_mediatype_t *type)
@@ -464,7 +464,6 @@ bool el_mediatype_is_default(const char *value)
                     return true;
                 }
             }
-            return false;
         }
     }
     return false;
@@ -519,7 +518,7 @@ bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
             held &= (1u << held_bits) - 1;
         }
     }
-    while (text.at < text.end && *text.at == '=') {
+    while (*text.at == '=') {
         text.at++;
     }
     return text.at == text.end && n == nbytes && held == 0;
@@ -706,7 +705,7 @@ el_cache_control_t el_cache_control_parse(const char *field)
             uint64_t seconds = 0;
 
             /* An invalid value counts as 0: stale. */
-            if (!at || !el_text_number(&at, end, &seconds) || at != end) {
+            if (!el_text_number(&at, end, &seconds) || at != end) {
                 seconds = 0;
             }
             seconds = seconds < SECONDS_MOST ? seconds : SECONDS_MOST;

@@ -92,6 +92,7 @@ TEST(seal, a_value_is_sealed_in_another_way_each_time)
     unsigned char again[1000 + EL_SEAL_OVERHEAD];
 
     ck_assert(el_seal_close(&keys, name, plain, 1000, sealed));
+    memcpy(again, sealed, sizeof(again));
     ck_assert(el_seal_close(&keys, name, plain, 1000, again));
     ck_assert_mem_ne(again, sealed, 12);
     ck_assert_mem_ne(again + 12, sealed + 12, 1000);
@@ -119,23 +120,25 @@ TEST(seal, anything_else_is_not_opened)
     ck_assert(el_seal_open(&keys, name, sealed, nbytes, opened));
 }
 
-/* Hashes "data" in two parts. */
-static bool hash(const unsigned char *key, unsigned char out[EL_MAC])
+/* Hashes four bytes in two parts. */
+static bool hash(const unsigned char *key, const char *data, unsigned char out[EL_MAC])
 {
     void *mac = el_mac_make(key);
-    bool good = mac && el_mac_begin(mac) && el_mac_add(mac, "da", 2) && el_mac_add(mac, "ta", 2)
+    bool good = mac && el_mac_begin(mac) && el_mac_add(mac, data, 2) && el_mac_add(mac, data + 2, 2)
                 && el_mac_add(mac, NULL, 0) && el_mac_end(mac, out);
 
     el_mac_free(mac);
     return good;
 }
 
-TEST(seal, a_hash_depends_on_the_key)
+TEST(seal, a_hash_depends_on_the_key_and_the_data)
 {
     unsigned char one[EL_MAC], again[EL_MAC], other[EL_MAC];
 
-    ck_assert(hash(keys.names, one) && hash(keys.names, again) && hash(others.names, other));
-    ck_assert(memcmp(one, again, EL_MAC) == 0 && memcmp(one, other, EL_MAC) != 0);
+    ck_assert(hash(keys.names, "data", one) && hash(keys.names, "data", again));
+    ck_assert(memcmp(one, again, EL_MAC) == 0);
+    ck_assert(hash(others.names, "data", other) && memcmp(one, other, EL_MAC) != 0);
+    ck_assert(hash(keys.names, "dato", other) && memcmp(one, other, EL_MAC) != 0);
 }
 
 TEST(seal, a_call_of_libcrypto_that_fails_is_noticed)
@@ -144,7 +147,7 @@ TEST(seal, a_call_of_libcrypto_that_fails_is_noticed)
     el_seal_keys_t same;
 
     while (fail_next()) {
-        ck_assert(ended(hash(keys.names, out)));
+        ck_assert(ended(hash(keys.names, "data", out)));
     }
     while (fail_next()) {
         ck_assert(ended(el_seal_keys(SECRET, strlen(SECRET), &same)));
@@ -230,11 +233,22 @@ TEST(key_file, all_its_bytes_count)
     ck_assert_mem_ne(&of_file, &longer, sizeof(longer));
 }
 
-TEST(key_file, a_call_that_fails_is_a_fault)
+static int next_fd(void)
 {
+    int fd = open("/", O_RDONLY);
+
+    close(fd);
+    return fd;
+}
+
+TEST(key_file, a_call_that_fails_is_a_fault_and_leaves_no_file_open)
+{
+    int before = next_fd();
+
     write_key(32, 0600);
     while (fail_next()) {
         ck_assert(ended(el_key_file_read(path, &of_file) == NULL));
+        ck_assert_int_eq(next_fd(), before);
     }
 }
 

@@ -73,6 +73,7 @@ static const row_t rows[] = {
     ROW(.no_transform = true, SKIP(NO_TRANSFORM, false)), ROW(.range = true, SKIP(RANGE, true)),
     /* codings removed by environment variables */
     ROW(.order = "", .removed = 2, SKIP(ENV, true)),
+    ROW(.no_field = true, .order = "", .removed = 2, SKIP(ENV, true)),
     ROW(.accept = "gzip", .order = "b", .removed = 1, SKIP(ENV, true)),
     ROW(.accept = "zstd", .removed = 1, SKIP(ENV, true)),
     ROW(.no_field = true, .order = "b", .removed = 1, SKIP(NOT_ACCEPTABLE, true)),
@@ -91,6 +92,10 @@ static const row_t rows[] = {
     /* the stock modules' order: reasons found before Vary */
     ROW(.stock = true, CODED(GZIP)), ROW(.stock = true, .size = 1328, SKIP(SMALL, false)),
     ROW(.stock = true, .order = "", .removed = 1, SKIP(ENV, false)),
+    ROW(.stock = true, .order = "", SKIP(NOT_ACCEPTABLE, false)),
+    ROW(.stock = true, .order = "b", .removed = 1, CODED(BR)),
+    ROW(.stock = true, .unlisted = true, SKIP(TYPE, false)),
+    ROW(.stock = true, .encoded = true, .size = 1, SKIP(ENCODED, false)),
     ROW(.stock = true, .status = 206, .content_range = true, SKIP(RANGE, false)),
     ROW(.stock = true, .range = true, SKIP(RANGE, true)),
     ROW(.stock = true, .no_field = true, SKIP(NOT_ACCEPTABLE, true)),

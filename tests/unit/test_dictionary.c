@@ -11,13 +11,15 @@ static const struct {
     {"/app.js", "/app.js", true}, {"/app.js", "/app.jsx", false}, {"/app.js", "/App.js", false},
     {"/a%20b", "/a%20b", true}, {"/a%41", "/aA", false}, {"/%c3", "/%C3", false},
     {"/a..b/.x/x./...", "/a..b/.x/x./...", true}, {"/app.*.js", "/app.1.js", true},
+    {"/z", "/z", true}, {"/a*b", "/a", false}, {"/a*", "/a*", true},
     {"/app.*.js", "/app..js", true}, {"/app.*.js", "/app.js", false}, {"/a/*", "/a/b/c", true},
     {"/a/*", "/a/", true}, {"/a/*", "/a", false}, {"/*/x/*", "/a/b/x/c", true},
     {"/*/x/*", "/x/", false}, {"/*a*b", "/aab", true}, {"/a", "/a?b=c?d", true},
     {"/a*b", "/ac?b", false}, {"/a?b=1", "/a?b=1", true}, {"/a?b=1", "/a?c=1&b=1", false},
     {"/a?b=1", "/a", false}, {"/app.js?v=*", "/app.js?v=1/2?3", true}, {"/a?*", "/a", true},
     {"/a?", "/a", true}, {"/a?", "/a?b", false}, {"x-*", "/dir/sub/x-y/z", true},
-    {"x-*", "/dir/x-y", false}, {"x-*", "/x-y", false}, {"x?v=*", "/dir/sub/x?v=2", true},
+    {"x-*", "/dir/x-y", false}, {"x-*", "/dir/sux/x-y", false}, {"x-*", "/x-y", false},
+    {"x?v=*", "/dir/sub/x?v=2", true},
     {"*", "/dir/sub/", true}, {"*", "/dir/sub", false}, {"*", "/dir?/sub/", false},
 };
 EACH(dictionary, a_pattern_matches, patterns)
@@ -34,6 +36,12 @@ TEST(dictionary, a_relative_pattern_is_for_any_directory_where_none_is_known)
     ck_assert(!el_dictionary_pattern_match("/x-*", NULL, "/y"));
 }
 
+/* The path is unescaped, the target is not. */
+TEST(dictionary, a_directory_does_not_reach_into_a_query)
+{
+    ck_assert(!el_dictionary_pattern_match("*", "/a?b/dict", "/a?b/c"));
+}
+
 /* `fault` is a part of the message. */
 static const struct {
     const char *pattern, *fault;
@@ -47,7 +55,8 @@ static const struct {
     {"https://example.org/*", "without a scheme and a host"},
     {"https://example.org:443/*", "without a scheme and a host"},
     {"*://example.org/*", "without a scheme and a host"}, {"/a b", "escaped"}, {"/a\"b", "escaped"},
-    {"/\xc3\xa9", "escaped"}, {"/\n", "escaped"}, {"/a/./b", "segments . and .."},
+    {"/\xc3\xa9", "escaped"}, {"/\n", "escaped"}, {"/a|b", "escaped"},
+    {"/a/./b", "segments . and .."},
     {"/a/..", "segments . and .."}, {"../a", "segments . and .."}, {"/a/.?b", "segments . and .."},
     {"/.*", "segments . and .."}, {"..*", "segments . and .."},
 };
@@ -129,6 +138,7 @@ static const struct {
     {"a control character", HEAD "origin https://\ra\n" REST, false},
     {"no path", A "path d\nmatch /*\nmatch-dest \nid \nexpires 1\n", false},
     {"no pattern", A "path /d\nmatch /:a\nmatch-dest \nid \nexpires 1\n", false},
+    {"lines without names", HEAD "https://a\n/d\n/*\n\n\nexpires 1\n", false},
     {"no time", A "path /d\nmatch /*\nmatch-dest \nid \nexpires \n", false},
     {"a time that is none", A "path /d\nmatch /*\nmatch-dest \nid \nexpires -1\n", false},
 };
@@ -138,6 +148,14 @@ EACH(dictionary, what_is_no_entry_is_refused, texts)
     size_t len = strlen(row->text);
 
     row_eq(el_dictionary_entry_parse(row->text, len, &read), (row->good ? len : 0));
+}
+
+TEST(dictionary, a_line_with_a_nul_is_refused)
+{
+    static const char text[] = HEAD "origin https://a\0b\n" REST;
+    el_dictionary_entry_t read;
+
+    ck_assert(!el_dictionary_entry_parse(text, sizeof(text) - 1, &read));
 }
 
 TEST(dictionary, a_line_that_is_too_long_is_refused)
@@ -168,8 +186,12 @@ EACH(dictionary, entries_are_for_the_same_requests, pairs)
     b.expires++;
     named_eq(row->other, el_dictionary_entry_same(&a, &b), row->same);
     strcpy(b.path, a.path);
-    strcpy(b.id, "other");
-    ck_assert(!el_dictionary_entry_same(&a, &b));
+    for (int field = 0; field < 4; field++) {
+        el_dictionary_entry_t other = b;
+
+        strcpy((char *[]){other.origin, other.match, other.dest, other.id}[field], "other");
+        ck_assert(!el_dictionary_entry_same(&a, &other));
+    }
 }
 
 #define HERE "https://example.org"
@@ -189,6 +211,7 @@ static const struct {
     ROW({HERE, "/dir/a", "script", "d 1", 0}, EL_DICTIONARY_DEST),
     ROW({HERE, "/dir/a", "frame", "d 1", 0}, EL_DICTIONARY_DEST),
     ROW({HERE, "/dir/a", "doc", "d 1", 0}, EL_DICTIONARY_DEST),
+    ROW({HERE, "/dir/a", "documents", "d 1", 0}, EL_DICTIONARY_DEST),
     ROW({HERE, "/dir/a", "document", "d 2", 0}, EL_DICTIONARY_ID),
     ROW({HERE, "/dir/a", "document", NULL, 0}, EL_DICTIONARY_ID),
 };
@@ -253,7 +276,7 @@ static const struct {
     {"http://localhost.example.org", false}, {"http://xlocalhost", false},
     {"http://127.0.0.1:8080", true}, {"http://127.3.2.1", true}, {"http://127.evil.example", false},
     {"http://[::1]:80", true}, {"http://[::1]", true}, {"http://[::2]", false}, {"http://", false},
-    {"ftp://localhost", false},
+    {"ftp://localhost", false}, {"file://localhost", false},
 };
 EACH(dictionary, an_origin_is_secure, origins)
 {
@@ -331,7 +354,8 @@ TEST(ratio, old_measurements_do_not_count)
     ck_assert_uint_eq(el_ratio_mean(&ratios, 8, 1, 1000 + HOUR), 0);
     /* Another process's clock may be behind. */
     update(64, 9, 10000, 1600);
-    ck_assert_uint_eq(el_ratio_mean(&ratios, 9, 8, 1600 - 3 * 16), 10000);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 9, 8, 1600 - 4 * 16), 10000);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 9, 8, 1600 - 5 * 16), 0);
 }
 
 /* Pages are often numbered, and each has a ratio of each kind. */
@@ -350,6 +374,8 @@ TEST(ratio, keys_of_numbered_pages_do_not_meet)
         }
     }
     ck_assert_uint_ne(el_ratio_key("https://b.example", 0, "/list?page=0"), keys[0]);
+    ck_assert_uint_ne(el_ratio_key("https://a.example", 0, ""),
+                      el_ratio_key("https://b.example", 0, ""));
 }
 
 TEST(ratio, small_bodies_and_those_without_a_key_do_not_count)
@@ -359,6 +385,24 @@ TEST(ratio, small_bodies_and_those_without_a_key_do_not_count)
     }
     update(64, 0, 10000, 1000);
     ck_assert(mean(7) == 0 && mean(0) == 0);
+    el_ratio_update(&ratios, 7, EL_RATIO_LEAST, EL_RATIO_LEAST, 1000);
+    ck_assert_uint_eq(mean(7), 10000);
+}
+
+TEST(ratio, a_ratio_is_rounded_down_and_has_bounds)
+{
+    el_ratio_update(&ratios, 7, 20000, 39999, 1000);
+    el_ratio_update(&ratios, 8, 20000, 60000, 1000);
+    el_ratio_update(&ratios, 9, 20000, 1, 1000);
+    ck_assert(mean(7) == 19999 && mean(8) == 20000 && mean(9) == 1);
+}
+
+/* Otherwise the mean of an old key would hardly move. */
+TEST(ratio, a_weight_has_a_bound)
+{
+    update(100, 7, 10000, 1000);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 64, 1000), 10000);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 65, 1000), 0);
 }
 
 TEST(ratio, a_full_place_replaces_the_key_with_the_least_weight)

@@ -1,3 +1,4 @@
+#include "core/bytes.h"
 #include "elastic/cost.h"
 #include "elastic/entry.h"
 #include "suites.h"
@@ -106,6 +107,9 @@ static const struct {
     {"no bytes", EL_BR, ANY, EL_BR, 4, "brotli", 9, 0, false},
     {"no engine", EL_BR, ANY, EL_BR, 4, "", 9, 5, false},
     {"an engine with a line's end", EL_BR, ANY, EL_BR, 4, "br\n", 9, 5, false},
+    {"an engine with a space", EL_BR, ANY, EL_BR, 4, "br 1", 9, 5, false},
+    {"an engine with a DEL", EL_BR, ANY, EL_BR, 4, "br\x7f", 9, 5, false},
+    {"of no coding", EL_IDENTITY, ANY, EL_IDENTITY, 4, "zlib", 9, 5, false},
     {"the longest engine", EL_BR, ANY, EL_BR, 4, "elevenbytes", 9, 5, true},
 };
 EACH(entry, only_what_is_possible_is_an_entry, rows)
@@ -119,6 +123,71 @@ EACH(entry, only_what_is_possible_is_an_entry, rows)
     name.pinned = row->pinned;
     el_entry_write(&name, &given, out);
     row_eq(el_entry_parse(&name, out, EL_ENTRY_HEAD + row->nbytes, &got), row->is_entry);
+}
+
+/* Adds blocks of four words of the machine's order; zeros fill the last one. */
+static void add_to_lanes(uint64_t lanes[4], const void *bytes, size_t nbytes)
+{
+    for (size_t at = 0; at < nbytes; at += 32) {
+        uint64_t words[4] = {0};
+
+        memcpy(words, (const char *)bytes + at, nbytes - at < 32 ? nbytes - at : 32);
+        for (int i = 0; i < 4; i++) {
+            lanes[i] = el_hash_mix(lanes[i], words[i]);
+        }
+    }
+}
+
+/* The layout's second number: other machines and later versions read it. */
+static uint64_t checksum_of(const uint8_t *bytes, size_t nbytes)
+{
+    uint64_t lanes[4], sum = EL_HASH_START;
+
+    for (unsigned i = 0; i < 4; i++) {
+        lanes[i] = EL_HASH_START + i;
+    }
+    add_to_lanes(lanes, &name, sizeof(name));
+    add_to_lanes(lanes, bytes + 16, EL_ENTRY_HEAD - 16);
+    add_to_lanes(lanes, bytes + EL_ENTRY_HEAD, nbytes - EL_ENTRY_HEAD);
+    for (int i = 0; i < 4; i++) {
+        sum = el_hash_mix(sum, lanes[i]);
+    }
+    return sum;
+}
+
+TEST(entry, the_checksum_is_of_the_name_and_the_rest)
+{
+    for (entry.nbytes = 1; entry.nbytes < 100; entry.nbytes++) {
+        el_entry_write(&name, &entry, written);
+        ck_assert_uint_eq(el_bytes_get(written + 8, 8),
+                          checksum_of(written, EL_ENTRY_HEAD + entry.nbytes));
+    }
+}
+
+/* Where a head has zeros. The engine "libdeflate" has ten bytes. */
+static const struct {
+    const char *label;
+    size_t from, to;
+} zeros[] = {
+    {"behind the level", 42, 44}, {"behind the engine", 59, 60}, {"at the end", 60, 64},
+};
+EACH(entry, a_head_has_zeros, zeros)
+{
+    for (size_t i = row->from; i < row->to; i++) {
+        written[i] = 'x';
+        el_bytes_put(written + 8, 8, checksum_of(written, EL_ENTRY_HEAD + NBYTES));
+        row_assert(!parses(EL_ENTRY_HEAD + NBYTES));
+        written[i] = 0;
+        el_bytes_put(written + 8, 8, checksum_of(written, EL_ENTRY_HEAD + NBYTES));
+        row_assert(parses(EL_ENTRY_HEAD + NBYTES));
+    }
+}
+
+TEST(entry, an_engine_ends_in_its_room)
+{
+    memset(written + 48, 'x', EL_ENTRY_ENGINE);
+    el_bytes_put(written + 8, 8, checksum_of(written, EL_ENTRY_HEAD + NBYTES));
+    ck_assert(!parses(EL_ENTRY_HEAD + NBYTES));
 }
 
 #define GOOD EL_PRECOMPRESSED_FAULTS_COUNT
@@ -150,6 +219,8 @@ static const struct {
     {"gzip that is cut off", EL_GZIP, BYTES("\x1f\x8b\x08\0\0\0\0\0\0\3datacrc!\x0a"), 10,
      EL_PRECOMPRESSED_CODING},
     {"compress in place of gzip", EL_GZIP, BYTES("\x1f\x9d\x08\0\0\0\0\0\0\3datacrc!\x0a\0\0\0"),
+     10, EL_PRECOMPRESSED_CODING},
+    {"another first byte", EL_GZIP, BYTES("\x1e\x8b\x08\0\0\0\0\0\0\3datacrc!\x0a\0\0\0"),
      10, EL_PRECOMPRESSED_CODING},
     {"gzip of another method", EL_GZIP, BYTES("\x1f\x8b\x07\0\0\0\0\0\0\3datacrc!\x0a\0\0\0"), 10,
      EL_PRECOMPRESSED_CODING},
@@ -185,6 +256,16 @@ static const struct {
      EL_PRECOMPRESSED_SIZE},
     {"two frames, and one says no size", EL_ZSTD, BYTES(ZSTD("\x20\x0a" BLOCK) ZSTD("\0\0" BLOCK)),
      15, GOOD},
+    {"and it is the first one", EL_ZSTD, BYTES(ZSTD("\0\0" BLOCK) ZSTD("\x20\x0a" BLOCK)), 15,
+     GOOD},
+    {"and the other has too much", EL_ZSTD, BYTES(ZSTD("\x20\x0b" BLOCK) ZSTD("\0\0" BLOCK)), 10,
+     EL_PRECOMPRESSED_SIZE},
+    {"a window, and a block that is cut off", EL_ZSTD, BYTES(ZSTD("\0\x88" "\x21\0\0dat")), 10,
+     EL_PRECOMPRESSED_WINDOW},
+    {"a window without a block", EL_ZSTD, BYTES(ZSTD("\4\x88")), 10, EL_PRECOMPRESSED_WINDOW},
+    {"a window in a header that is cut off", EL_ZSTD, BYTES(ZSTD("\1\x88")), 10,
+     EL_PRECOMPRESSED_CODING},
+    {"no block", EL_ZSTD, BYTES(ZSTD("\x20\x0a")), 10, EL_PRECOMPRESSED_CODING},
     {"the window of the second frame", EL_ZSTD, BYTES(ZSTD("\x20\x0a" BLOCK) ZSTD("\0\x88" BLOCK)),
      15, EL_PRECOMPRESSED_WINDOW},
     {"two blocks, one of a byte that is repeated, and a checksum", EL_ZSTD,
@@ -239,6 +320,27 @@ EACH(precompressed, a_file_is_judged_by_what_its_format_says, files)
     }
 }
 
+/* Only the first bytes of a file were read. */
+static const struct {
+    const char *label;
+    const char *bytes;
+    size_t size, nbytes;
+    el_precompressed_fault_t fault;
+} beginnings[] = {
+    {"a header whose size is not there", BYTES(ZSTD("\xc0\0\1")), 6, EL_PRECOMPRESSED_CODING},
+    {"a header whose size may be there", BYTES(ZSTD("\xc0\0\1\0\0\0\0\0\0\0")), 6, GOOD},
+    {"nothing behind a window", BYTES(ZSTD("\0\x88" BLOCK)), 6, EL_PRECOMPRESSED_WINDOW},
+    {"a window, but no size", BYTES(ZSTD("\xc0\x88\1\0\0\0\0\0\0\0")), 6, GOOD},
+    {"flags, and a short rest", BYTES(ZSTD("\4\0\0")), 5, GOOD},
+};
+EACH(precompressed, a_beginning_is_judged_by_what_may_follow, beginnings)
+{
+    el_precompressed_t file = {EL_ZSTD, copy_of(row->bytes, row->nbytes), row->nbytes, {0},
+                               row->size, 10};
+
+    row_eq(el_precompressed_judge(&file), row->fault);
+}
+
 static el_precompressed_verdicts_t verdicts;
 CASE(precompressed_verdicts, ZEROED(verdicts));
 
@@ -280,6 +382,9 @@ TEST(precompressed_verdicts, most_of_a_site_is_known)
     }
     ck_assert_int_gt(known, 350);
     ck_assert_int_gt(named, 490);
+    for (uint64_t i = 500; i < 1000; i++) {
+        ck_assert(!el_precompressed_recall(&verdicts, &(el_precompressed_id_t){.inode = i}, &got));
+    }
 }
 
 /* Repeated bodies, paths with repeated bodies, and popular encodings. */
@@ -309,6 +414,17 @@ TEST(bodies, what_was_seen_is_known_until_a_reset)
     ck_assert_uint_eq(note(0, 1000, EL_DOORKEEPER_MOST), 1000);
     el_doorkeeper_reset(&door);
     ck_assert_uint_eq(note(1, 2, EL_DOORKEEPER_MOST), 0);
+}
+
+TEST(bodies, each_takes_three_bits)
+{
+    unsigned bits = 0;
+
+    note(7, 8, EL_DOORKEEPER_MOST);
+    for (unsigned i = 0; i < EL_DOORKEEPER_BITS / 64; i++) {
+        bits += (unsigned)__builtin_popcountll(door.word[0][i]);
+    }
+    ck_assert_uint_eq(bits, 3);
 }
 
 TEST(bodies, few_that_are_new_are_taken_for_known)
@@ -366,6 +482,9 @@ static const struct {
     {"but not what does so seldom", {{1000, 100}}, 0, 105},
     {"a path comes to repeat", {{1000, 0}, {10, 1}}, 1600, 1600},
     {"and ceases to", {{10, 1}, {1000, 0}}, 0, 105},
+    {"one of 32 is enough", {{32, 32}}, 1600, 1600},
+    {"one of 33 is not", {{32, 32}, {1, 0}}, 95, 105},
+    {"256 bodies are halved", {{256, 32}, {1, 0}}, 95, 105},
 };
 EACH(paths, a_path_is_hashed_as_it_repeats, histories)
 {
@@ -403,6 +522,8 @@ TEST(paths, a_new_path_is_as_its_host_is)
     ck_assert_uint_le(asked("crawled", "/new"), 420);
     ck_assert_uint_ge(asked("crawled", "/new"), 380);
     ck_assert_uint_eq(asked("busy", "/new"), 1600);
+    learn("even", "/path", 64, 32);
+    ck_assert_uint_eq(asked("even", "/new"), 1600);
     ck_assert_uint_eq(asked("other", "/new"), 1600);
 }
 
@@ -507,6 +628,17 @@ EACH(encodings, what_was_asked_for_is_forgotten, fadings)
     ask(1, row->times, row->at);
     ask(1, row->times_later, row->later);
     row_eq(take(row->taken_at), row->taken);
+}
+
+TEST(encodings, what_was_forgotten_is_noted_as_it_is_now)
+{
+    el_popular_item_t item = item_of(1), taken;
+
+    ask_for(item, 100, NOW);
+    item.level = 5;
+    ask_for(item, LEAST, NOW + 64 * HALF);
+    ck_assert(el_popular_take(&hot, NOW + 64 * HALF, &taken));
+    ck_assert_int_eq(taken.level, 5);
 }
 
 TEST(encodings, what_was_taken_in_vain_is_taken_again_after_an_hour)

@@ -40,7 +40,8 @@ static const struct {
     {"W/'x'", EL_ETAG_SUFFIX, EL_GZIP, "W/'x-gzip'"}, {"'x'", EL_ETAG_KEEP, EL_GZIP, "'x'"},
     {"W/'x'", EL_ETAG_KEEP, EL_GZIP, "W/'x'"}, {"'x'", EL_ETAG_REMOVE, EL_GZIP, NULL},
     {"x", EL_ETAG_REMOVE, EL_GZIP, NULL}, {"''", EL_ETAG_SUFFIX, EL_GZIP, "'-gzip'"},
-    {"'x'", EL_ETAG_WEAK, EL_IDENTITY, "'x'"}, {"x", EL_ETAG_WEAK, EL_GZIP, "x"},
+    {"'x'", EL_ETAG_WEAK, EL_IDENTITY, "'x'"}, {"'x'", EL_ETAG_REMOVE, EL_IDENTITY, NULL},
+    {"WW'x'", EL_ETAG_WEAK, EL_GZIP, "WW'x'"}, {"x", EL_ETAG_WEAK, EL_GZIP, "x"},
     {"W/x", EL_ETAG_SUFFIX, EL_GZIP, "W/x"}, {"'x", EL_ETAG_WEAK, EL_GZIP, "'x"},
     {"x'", EL_ETAG_WEAK, EL_GZIP, "x'"}, {"'", EL_ETAG_WEAK, EL_GZIP, "'"},
     {"w/'x'", EL_ETAG_WEAK, EL_GZIP, "w/'x'"}, {"", EL_ETAG_WEAK, EL_GZIP, ""},
@@ -90,7 +91,8 @@ static const struct {
 } pairs[] = {
     {"'x'", "'x'", true}, {"W/'x'", "'x'", true}, {"'x'", "W/'x'", true}, {"W/'x'", "W/'x'", true},
     {"'x'", "'X'", false}, {"'x'", "'xy'", false}, {"'xy'", "'x'", false},
-    {"'x-gzip'", "'x'", false}, {"'x'", "x", false}, {"'x'", "", false}, {"''", "''", true},
+    {"'x-gzip'", "'x'", false}, {"'x'", "x", false}, {"'x'", "xyz", false},
+    {"'x'", "'x'y'", false}, {"'x'", "", false}, {"''", "''", true},
 };
 EACH(etag, tags_compare_weakly, pairs)
 {
@@ -133,7 +135,8 @@ static const struct {
     {"29cd-660c007f3220d", true}, {"1a-29cd-660c007f3220d", true}, {"660c007f3220d", true},
     {"d41d8cd98f00b204e9800998ecf8427e", true}, {"1234567890", true},
     {"2jmj7l5rSw0yVb/vlWAYkK/YBwk=", true}, {"2jmj7l5rSw0yVb/vlWAYkK/YBwkA", false},
-    {"A2jmj7l5rSw0yVb/vlWAYkK/YBwk=", false}, {"home", false}, {"cafe", false},
+    {"A2jmj7l5rSw0yVb/vlWAYkK/YBwk=", false}, {"2jmj7l5rSw0yVb-vlWAYkK/YBwk=", false},
+    {"home", false}, {"cafe", false},
     {"bad-decade", false}, {"2024-01-31", false}, {"20240131", false}, {"123456789", false},
     {"1-2-3-660c007f3220d", false}, {"660C007F3220D", false}, {"660c007f3220g", false},
     {"-660c007f3220d", false}, {"660c007f3220d-", false}, {"1--660c007f3220d", false},
@@ -239,7 +242,8 @@ static const struct {
     {"'x-br', 'x-gzip'", "'x'", "gzip", "'x-gzip'", false},
     {"'a', W/'b-gzip', 'x-gzip'", "'x'", "gzip", "'x-gzip'", false},
     {"'x-gzip'", "'x-gzip'", "", "'x-gzip'", false}, {"'x', 'x-gzip'", "x", "gzip", NULL, false},
-    {"*", "'x'", "gzip", NULL, false}, {"", "'x'", "gzip", NULL, false},
+    {"'x-gzip'", "xyz", "gzip", NULL, false}, {"*", "'x'", "gzip", NULL, false},
+    {"", "'x'", "gzip", NULL, false},
     {"'x-gunzip'", "'x'", "", "'x-gunzip'", true},
     {"W/'x-gunzip-gzip'", "'x'", "gzip", "W/'x-gunzip-gzip'", true},
     {"'x-gunzip-gzip'", "'x'", "br", NULL, true}, {"'x-gzip'", "'x'", "gzip", NULL, true},
@@ -289,7 +293,8 @@ static const struct {
     {"<u> (['a']) (['b']) <v>(['c'])", "u:'a'|u:'b'|v:'c'|"}, {" ( [ 'a']\t) ", ":'a'|"},
     {"< u> (['a'])", "u:'a'|"}, {"([] [a] ['b' ] ['c'x] ['d'])", ":'d'|"}, {"['a']", ""},
     {"(['a'] (['b']))", ":'a'|"}, {"(['a'] ['b'", ":'a'|"}, {"<u (['a'])", ""}, {"(['a']", ":'a'|"},
-    {"(No", ""}, {"(['a']), (['b'])", ":'a'|"}, {"", ""},
+    {"(No", ""}, {"([abc] ['d'])", ":'d'|"}, {"(t> ['a'])", ""}, {"(['a']), (['b'])", ":'a'|"},
+    {"", ""},
 };
 EACH(etag, webdavs_if_gives_its_tags, states)
 {

@@ -25,6 +25,7 @@ static const struct {
     {"gzip;q=0.0000", U, ONE, 0, 0}, {"gzip;", U, ONE, 0, 0}, {"gzip;q=", U, ONE, 0, 0},
     {"gzip;q", U, ONE, 0, 0}, {"gzip;q=1.001", U, ONE, 0, 0}, {"gzip;q=00", U, ONE, 0, 0},
     {"gzip;q=10", U, ONE, 0, 0}, {"gzip;q=.5", U, ONE, 0, 0}, {"gzip;q=-0", U, ONE, 0, 0},
+    {"gzip;q=1.-", U, ONE, 0, 0}, {"gzip;q=2", U, ONE, 0, 0}, {"gzip;q=x", U, ONE, 0, 0},
     {"gzip;q=0.5x", U, ONE, 0, 0}, {"gzip;q=0.-", U, ONE, 0, 0}, {"gzip;q=0e0", U, ONE, 0, 0},
     {"gzip;q=\"0\"", U, ONE, 0, 0}, {"gzip;q=x;q=0.5", U, 1000, 0, 0},
     {"gzip;q=1.001;q=0.5", U, 1000, 0, 0}, {"gzip;q=00;q=0.5", U, 1000, 0, 0},
@@ -47,6 +48,7 @@ static const struct {
     {"gzip;;;q=0.5;", U, 1000, 0, 0},
     /* other parameters */
     {"gzip;level=9;q=0.5", U, 1000, 0, 0}, {"gzip;xq=0", U, ONE, 0, 0}, {"gzip;qx=0", U, ONE, 0, 0},
+    {"gzip;x=0", U, ONE, 0, 0}, {"x;q=0.5", U, 0, 0, 0}, {";q=0.5;x=\"a, br\", zstd", U, 0, 0, ONE},
     {"gzip;x=\"a, br\";q=0.5", U, 1000, 0, 0}, {"gzip;x=\";q=0\"", U, ONE, 0, 0},
     {"gzip;x=\"\\\", br\";q=0.5, zstd", U, 1000, 0, ONE}, {"gzip;x=\"\\\\\", br", U, ONE, ONE, 0},
     {"gzip;x=\"\", br", U, ONE, ONE, 0},
@@ -221,7 +223,8 @@ static const struct {
     {"no-store,no-cache , \tprivate", {.no_store = true, .no_cache = true, .only_mine = true}},
     {"private=\"set-cookie, no-store\", no-cache=\"a\"", {.only_mine = true, .no_cache = true}},
     {"ext=\"\\\", no-store\", private", {.only_mine = true}},
-    {"ext=\"abc, no-store", {0}},
+    {"ext=\"abc, no-store", {0}}, {"ext=\"a\", no-store", {.no_store = true}},
+    {"ext;\"a, no-store", {.no_store = true}}, {"ext=\"a\\", {0}},
     {"max-age=0, stale-while-revalidate=86400", {.has_max_age = true}},
     {"max-age=\"60\"", {.has_max_age = true, .max_age = 60}}, {"max-age=x", {.has_max_age = true}},
     {"max-age=60x", {.has_max_age = true}}, {"max-age", {.has_max_age = true}},
@@ -231,6 +234,18 @@ static const struct {
     {"max-age=99999999999999999999999", {.has_max_age = true}}, {"s-maxage=60", {0}},
     {"=, ;;, @, private", {.only_mine = true}}, {",, ,no-store,", {.no_store = true}},
 };
+
+TEST(coding, a_difference_begins_with_a_magic_number_and_the_dictionarys_hash)
+{
+    static const char dcb[] = "\xff\x44\x43\x42", dcz[] = "\x5e\x2a\x4d\x18\x20\0\0\0";
+    uint8_t hash[EL_DICTIONARY_HASH], head[EL_DICTIONARY_HEAD];
+
+    memset(hash, 'h', sizeof(hash));
+    ck_assert_uint_eq(el_dictionary_head(EL_DCB, hash, head), 4 + sizeof(hash));
+    ck_assert(memcmp(head, dcb, 4) == 0 && memcmp(head + 4, hash, sizeof(hash)) == 0);
+    ck_assert_uint_eq(el_dictionary_head(EL_DCZ, hash, head), 8 + sizeof(hash));
+    ck_assert(memcmp(head, dcz, 8) == 0 && memcmp(head + 8, hash, sizeof(hash)) == 0);
+}
 
 CASE(cache_control);
 
@@ -253,9 +268,11 @@ static const struct {
     {"application/*+json", true}, {"*/*", true}, {"application/*+x", true}, {"text", false},
     {"", false}, {"/html", false}, {"text/", false}, {"text/html/x", false},
     {"text/html;charset=utf-8", false}, {"text/html ", false}, {" text/html", false},
-    {"text/html,text/css", false}, {"*/html", false}, {"*/*+json", false}, {"te*t/html", false},
+    {"text/html,text/css", false}, {"*/html", false}, {"*/h", false}, {"*/*+json", false},
+    {"te*t/html", false},
     {"text/ht*", false}, {"text/*html", false}, {"application/*+", false},
     {"application/*+js*n", false}, {"application/*+js*", false}, {"text/**", false},
+    {"application/x+js*", false}, {"application/**+x", false}, {"application/x*+x", false},
 };
 
 CASE(mediatype);
@@ -287,7 +304,8 @@ static const struct {
     {"application/*+json", "application/a+b+json", true},
     {"application/*+json", "text/ld+json", false}, {"~x!0.1/_", "~X!0.1/_", true},
     {"*/*", "image/png", true}, {"*/*", "", false}, {"*/*", "text/", false}, {"*/*", NULL, false},
-    {"text/*", "text", false}, {"text/*", "/html", false},
+    {"text/*", "text", false}, {"text/*", "/html", false}, {"text/html", "text;html", false},
+    {"text/html", "text/xtml", false}, {"text/html", "font/html", false},
 };
 EACH(mediatype, a_type_matches_or_not, matches)
 {
@@ -304,7 +322,8 @@ TEST(mediatype, some_types_are_listed_by_default)
 {
     static const char *const others[] = {
         "image/png", "application/zip", "video/mp4", "text/", "text", "", "audio/mpeg",
-        "model/step+zip", "multipart/x+json", NULL};
+        "model/step+zip", "multipart/x+json", "tart/html", "te/html", "textxhtml",
+        "application/mpegurl", NULL};
     static const char *const listed[] = {
         "application/ld+json", " \tText/HTML; charset=utf-8", "image/vnd.microsoft.icon",
         "application/x-font-otf", "application/openapi+yaml;version=3", "application/geo+json-seq",
@@ -326,7 +345,9 @@ static const struct {
     {"\t:AAECAw==:", NULL}, {":AAEC:", NULL}, {":AAECAwQ=:", NULL}, {":AAECAw:", NULL},
     {":AAECAw=:", NULL}, {":AAEC==Aw:", NULL}, {":AAECAx==:", NULL}, {":-_zZ9w==:", NULL},
     {":AAEC w==:", NULL}, {":AAECAw==", NULL}, {"AAECAw==:", NULL}, {":", NULL}, {"::", NULL},
-    {"", NULL}, {":AAECAw==:;q=1", NULL}, {":AAECAw==:, :AAECAw==:", NULL}, {"\"AAECAw==\"", NULL},
+    {"xAAECAw==:", NULL}, {":AAECAw=A:", NULL}, {":AAECA===:", NULL}, {":AAECAwQF:", NULL},
+    {"", NULL}, {" ", NULL}, {":AAECAw==:;q=1", NULL}, {":AAECAw==:, :AAECAw==:", NULL},
+    {"\"AAECAw==\"", NULL},
 };
 
 CASE(structured);
@@ -340,6 +361,14 @@ EACH(structured, a_byte_sequence_is_read, sequences)
     named_eq(row->field, is_one, row->hex != NULL);
     snprintf(hex, sizeof(hex), "%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2], bytes[3]);
     named_str_eq(row->field, hex, is_one ? row->hex : hex);
+}
+
+TEST(structured, a_byte_sequence_may_end_without_padding)
+{
+    uint8_t bytes[3];
+
+    ck_assert(el_structured_bytes(":AAEC:", bytes, sizeof(bytes)));
+    ck_assert(memcmp(bytes, "\0\1\2", 3) == 0);
 }
 
 static const struct {

@@ -83,6 +83,11 @@ TEST(local, in_a_full_set_what_was_not_asked_for_goes)
     }
     /* All were asked for. */
     ck_assert(put(5 << 8, 1000, 0, NULL) && is_there(5 << 8, 0));
+    /* A name has one slot, and takes its own again. */
+    for (uint32_t stamp = 1; stamp <= 4; stamp++) {
+        ck_assert(put(9, 1000, stamp, NULL));
+    }
+    ck_assert(put(9 + (1 << 8), 1000, 4, NULL) && is_there(9, 4));
 }
 
 TEST(local, a_copy_is_found)
@@ -92,6 +97,7 @@ TEST(local, a_copy_is_found)
     ck_assert(!is_there(1, 7) && put(1, 1000, 7, &found));
     check_found(&found, 1, 1000);
     el_found_release(&found);
+    ck_assert_ptr_null(found.buffer);
     el_found_release(&found);
     ck_assert(is_there_within(1, (el_local_stamp_t){.now = 7}, 1000) && !is_there(2, 7));
     /* Changed entries are not found. */
@@ -131,6 +137,22 @@ TEST(local, memory_is_bounded_and_used)
     ck_assert(there <= MOST / 1000 && there > MOST / 1000 / 2);
     /* A large one does not evict all others. */
     ck_assert(put(1, 1000, 0, NULL) && !put(2, MOST / 2, 0, NULL) && is_there(1, 0));
+}
+
+TEST(local, four_of_the_largest_fill_it)
+{
+    size_t largest = MOST / 4;
+
+    while (!put(0, largest, 0, NULL)) {
+        largest--;
+    }
+    ck_assert_uint_eq((MOST / 4 - largest) % sizeof(void *), 0);
+    for (uint32_t i = 0; i < 32; i++) {
+        ck_assert(is_there(i % 4, 0) || put(i % 4, largest, 0, NULL));
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert(is_there(i, 0));
+    }
 }
 
 TEST(local, what_is_only_sent_is_counted_too)
@@ -203,9 +225,35 @@ static const el_name_t name = {.kind = EL_NAME_BODY, .coding = EL_GZIP};
 /* Results of the threads. */
 static _Atomic int encoding, passed, busy, may_end;
 
+#define PLACES 64
+
+/* Encodes that many bodies at the same time. */
+static void enter_others(el_waiters_t *all, int count)
+{
+    for (int i = 0; i < count; i++) {
+        el_name_t other = {.kind = EL_NAME_BODY, .hash = {(uint8_t)i}};
+
+        all[i].encodes = false;
+        ck_assert_int_eq(el_waiters_enter(&all[i], &other, never), EL_WAITERS_ENCODE);
+        ck_assert(all[i].encodes);
+    }
+}
+
+static void leave_others(el_waiters_t *all, int count)
+{
+    for (int i = 0; i < count; i++) {
+        el_waiters_leave(&all[i], false);
+    }
+}
+
+/* What is known of bodies is forgotten where others need all places. */
 static void set_up_waiters(void)
 {
+    el_waiters_t all[PLACES];
+
     encoding = passed = busy = may_end = 0;
+    enter_others(all, PLACES);
+    leave_others(all, PLACES);
 }
 
 /* A thread. If it is to encode, it does so until `may_end`. */
@@ -260,6 +308,26 @@ static threads_t start(const el_waiters_t *first, const uint64_t *usec, int enco
     }
     ck_assert_int_eq(passed + busy, 0);
     return threads;
+}
+
+TEST(waiters, what_is_known_of_a_body_is_kept_while_there_are_other_places)
+{
+    el_waiters_t all[PLACES], known;
+
+    enter_others(all, 1);
+    known = enter_first();
+    known.vain = true;
+    el_waiters_leave(&known, false);
+    leave_others(all, 1);
+    enter_others(all, PLACES - 1);
+    ck_assert_int_eq(el_waiters_enter(&known, &name, none), EL_WAITERS_ENCODE);
+    ck_assert(!known.encodes);
+    leave_others(all, PLACES - 1);
+    /* Now there is no other. */
+    enter_others(all, PLACES);
+    leave_others(all, PLACES);
+    known = enter_first();
+    el_waiters_leave(&known, false);
 }
 
 TEST(waiters, all_others_wait_for_the_first)
@@ -336,6 +404,19 @@ TEST(waiters, nobody_waits_twice_for_what_cannot_be_handed_over)
     ck_assert_int_eq(el_waiters_enter(&other, &another, never), EL_WAITERS_ENCODE);
     ck_assert(!later.encodes && other.encodes);
     el_waiters_leave(&other, false);
+}
+
+TEST(waiters, two_encoders_may_end_in_different_ways)
+{
+    el_waiters_t first = enter_first(), later = {.encodes = false};
+    threads_t threads = start(&first, &at_once, 1);
+
+    first.vain = true;
+    el_waiters_leave(&first, false);
+    may_end = 1;
+    threads_join(&threads);
+    ck_assert_int_eq(el_waiters_enter(&later, &name, never), EL_WAITERS_ENCODE);
+    ck_assert(!later.encodes);
 }
 
 TEST(waiters, what_is_known_of_a_body_takes_no_place_of_others)

@@ -26,6 +26,7 @@ typedef struct {
     crew_t *crew;
     sem_t *go; /* NULL: at once */
     int number;
+    int *noted; /* NULL, or gets the number, too */
     bool was_late;
 } job_t;
 
@@ -39,6 +40,9 @@ static void run(el_task_t *task)
     }
     job->was_late = el_task_is_late(task);
     job->number = ++job->crew->order;
+    if (job->noted) {
+        *job->noted = job->number;
+    }
 }
 
 static void discard(el_task_t *task)
@@ -204,6 +208,58 @@ TEST(workers, what_is_waited_for_comes_first)
     thread = threads_start(1, let_go_of_two, NULL, 0);
     call_done(2);
     threads_join(&thread);
+}
+
+TEST(workers, tasks_are_run_in_the_order_of_their_coming)
+{
+    int posted[3] = {0};
+
+    start(1);
+    hang();
+    for (int i = 0; i < 3; i++) {
+        job_t *job = job_that(NULL);
+
+        job->noted = &posted[i];
+        ck_assert(post(job));
+    }
+    let_go(4);
+    ck_assert(posted[0] == 2 && posted[1] == 3 && posted[2] == 4);
+}
+
+static void *call_and_note(void *noted)
+{
+    job_t *job = job_that(NULL);
+
+    job->noted = noted;
+    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
+    free(job);
+    return NULL;
+}
+
+TEST(workers, calls_are_run_in_the_order_of_their_coming)
+{
+    int called[3] = {0};
+    threads_t threads[3];
+
+    start(1);
+    hang();
+    for (unsigned i = 0; i < 3; i++) {
+        threads[i] = threads_start(1, call_and_note, &called[i], 0);
+        while (waiting() <= i) {
+        }
+    }
+    let_go(1);
+    for (int i = 0; i < 3; i++) {
+        threads_join(&threads[i]);
+        ck_assert_int_eq(called[i], 2 + i);
+    }
+}
+
+TEST(workers, none_are_no_workers)
+{
+    static el_workers_t none;
+
+    ck_assert(!el_workers_start(&none, 0));
 }
 
 static void blocked_signals(el_task_t *task)

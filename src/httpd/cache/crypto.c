@@ -65,11 +65,7 @@ bool el_mac_end(void *mac, unsigned char hash[EL_MAC])
 static bool crypto_hmac(const void *key, size_t key_len, const void *data, size_t len,
                         unsigned char out[KEY])
 {
-    unsigned out_len = 0;
-
-    return key_len <= INT_MAX
-           && HMAC(EVP_sha256(), key, (int)key_len, data, len, out, &out_len) != NULL
-           && out_len == KEY;
+    return key_len <= INT_MAX && HMAC(EVP_sha256(), key, (int)key_len, data, len, out, NULL) != NULL;
 }
 
 bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys)
@@ -164,7 +160,10 @@ const char *el_key_file_read(const char *path, el_seal_keys_t *keys)
     struct stat file;
     ssize_t nbytes = -1;
 
-    if (fd < 0 || fstat(fd, &file) != 0) {
+    if (fd == -1) {
+        return strerror(errno);
+    }
+    if (fstat(fd, &file) != 0) {
         fault = strerror(errno);
     } else if (!S_ISREG(file.st_mode)) {
         fault = "it is not a regular file";
@@ -172,7 +171,7 @@ const char *el_key_file_read(const char *path, el_seal_keys_t *keys)
         fault = "others than its owner may use it; chmod 600";
     } else if (file.st_size > EL_KEY_FILE_MOST) {
         fault = "it has more than 4096 bytes";
-    } else if ((nbytes = read(fd, secret, sizeof(secret))) < 0) {
+    } else if ((nbytes = read(fd, secret, sizeof(secret))) == -1) {
         fault = strerror(errno);
     } else if (nbytes < EL_SEAL_SECRET_LEAST) {
         fault = "it has fewer than 32 bytes";
@@ -180,8 +179,6 @@ const char *el_key_file_read(const char *path, el_seal_keys_t *keys)
         fault = "libcrypto cannot use it";
     }
     explicit_bzero(secret, sizeof(secret));
-    if (fd >= 0) {
-        close(fd);
-    }
+    close(fd);
     return fault;
 }

@@ -72,7 +72,7 @@ static copy_t **local_set(const el_name_t *name, copy_t ***own)
     memcpy(&hash, name->hash, sizeof(hash));
     set = &copies.slot[(hash ^ name->coding) % SETS * WAYS];
     *own = NULL;
-    for (int way = 0; way < WAYS && !*own; way++) {
+    for (int way = 0; way < WAYS; way++) {
         if (set[way] && memcmp(&set[way]->name, name, sizeof(*name)) == 0) {
             *own = &set[way];
         }
@@ -126,11 +126,13 @@ static copy_t **local_choose(const el_name_t *name)
  */
 static bool local_make_room(size_t nbytes)
 {
-    for (unsigned i = 0; i < 2 * SETS * WAYS; i++) {
+    unsigned tries = 2 * SETS * WAYS;
+
+    while (atomic_load_explicit(&copies.nbytes, memory_order_relaxed) + nbytes > copies.most) {
         copy_t **slot = &copies.slot[copies.hand++ % (SETS * WAYS)];
 
-        if (atomic_load_explicit(&copies.nbytes, memory_order_relaxed) + nbytes <= copies.most) {
-            return true;
+        if (tries-- == 0) {
+            return false;
         }
         /* Evicting a copy that is being sent would free no memory yet. */
         if (!*slot || atomic_load_explicit(&(*slot)->users, memory_order_relaxed) > 1) {
@@ -143,7 +145,7 @@ static bool local_make_room(size_t nbytes)
             *slot = NULL;
         }
     }
-    return atomic_load_explicit(&copies.nbytes, memory_order_relaxed) + nbytes <= copies.most;
+    return true;
 }
 
 bool el_local_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, el_found_t *found)
@@ -237,7 +239,7 @@ static slot_t *waiters_find(const el_name_t *name, bool *own)
         slot_t *slot = &table.slot[i];
 
         *own = (slot->encoders > 0 || slot->vain) && memcmp(&slot->name, name, sizeof(*name)) == 0;
-        if (*own || (slot->encoders == 0 && (!unused || (unused->vain && !slot->vain)))) {
+        if (*own || (slot->encoders == 0 && (!unused || unused->vain))) {
             unused = slot;
         }
     }

@@ -95,15 +95,18 @@ static bool folder_write(const el_folder_t *folder, const char *name, const char
     }
     folder_digits(random, 2 * sizeof(random), unfinished + strlen(UNFINISHED));
     fd = openat(folder->fd, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
+    if (fd == -1) {
         return false;
     }
     while (nbytes > 0 && !error) {
         ssize_t written = write(fd, bytes, nbytes);
 
-        error = written < 0 && errno != EINTR ? errno : 0;
-        bytes += written > 0 ? written : 0;
-        nbytes -= written > 0 ? (size_t)written : 0;
+        if (written != -1) {
+            bytes += written;
+            nbytes -= (size_t)written;
+        } else if (errno != EINTR) {
+            error = errno;
+        }
     }
     if (close(fd) == 0 && !error && renameat(folder->fd, unfinished, folder->fd, name) == 0) {
         return true;
@@ -128,7 +131,7 @@ static uint8_t *folder_read(const el_folder_t *folder, const char *name, size_t 
     ssize_t n = 1;
 
     *size = 0;
-    if (fd < 0) {
+    if (fd == -1) {
         return NULL;
     }
     if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
@@ -137,12 +140,14 @@ static uint8_t *folder_read(const el_folder_t *folder, const char *name, size_t 
     } else {
         errno = EINVAL;
     }
-    while (bytes && nbytes < *size && n != 0) {
+    /* The last call reads no bytes. */
+    while (bytes && n != 0) {
         n = read(fd, bytes + nbytes, *size - nbytes);
-        if (n < 0 && errno != EINTR) {
+        if (n != -1) {
+            nbytes += (size_t)n;
+        } else if (errno != EINTR) {
             break;
         }
-        nbytes += n > 0 ? (size_t)n : 0;
     }
     close(fd);
     if (nbytes < *size) {
@@ -188,7 +193,7 @@ typedef struct {
     int fd; /* the folder */
     sweep_item_t *items;
     size_t count, room;
-    uint64_t total;
+    uint64_t total; /* of the items */
     time_t now;
     bool failed;
 } sweep_t;
@@ -287,13 +292,13 @@ static void folder_sweep_walk(sweep_t *sweep,
                               void (*see)(sweep_t *, const char *, const struct stat *))
 {
     int fd = openat(sweep->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    DIR *dir = fd == -1 ? NULL : fdopendir(fd);
     const struct dirent *file;
     struct stat info;
 
     if (!dir) {
         sweep->failed = true;
-        if (fd >= 0) {
+        if (fd != -1) {
             close(fd);
         }
         return;
@@ -308,7 +313,7 @@ static void folder_sweep_walk(sweep_t *sweep,
 
 static void folder_sweep_sort(sweep_t *sweep, int (*order)(const void *, const void *))
 {
-    if (sweep->count > 0) {
+    if (sweep->count) {
         qsort(sweep->items, sweep->count, sizeof(*sweep->items), order);
     }
 }
@@ -325,7 +330,7 @@ static void folder_sweep(const el_folder_t *folder)
         size_t gone = 0;
 
         folder_sweep_sort(&sweep, folder_sweep_by_use);
-        for (; gone < sweep.count && sweep.total > SWEPT(folder->most); gone++) {
+        for (; sweep.total > SWEPT(folder->most); gone++) {
             unlinkat(sweep.fd, sweep.items[gone].name, 0);
             sweep.total -= sweep.items[gone].nbytes;
         }
@@ -345,12 +350,12 @@ bool el_folder_open(el_folder_t *folder, const char *path, uint64_t most)
     folder->most = most;
     /* The first dictionary of a process starts a sweep. */
     atomic_init(&folder->added, most);
-    return folder->fd >= 0;
+    return folder->fd != -1;
 }
 
 void el_folder_close(el_folder_t *folder)
 {
-    if (folder->fd >= 0) {
+    if (folder->fd != -1) {
         close(folder->fd);
     }
     folder->fd = -1;
@@ -366,13 +371,12 @@ size_t el_folder_file_most(const el_folder_t *folder)
 
 bool el_folder_may_write(const el_folder_t *folder, unsigned user, unsigned group)
 {
-    struct stat info;
+    struct stat info = {0}; /* which permits nothing */
     unsigned needed = S_IWOTH | S_IXOTH | S_IROTH;
 
-    if (fstat(folder->fd, &info) != 0) {
-        return false;
+    if (fstat(folder->fd, &info) == 0) {
+        needed = info.st_uid == user ? needed << 6 : info.st_gid == group ? needed << 3 : needed;
     }
-    needed = info.st_uid == user ? needed << 6 : info.st_gid == group ? needed << 3 : needed;
     return (info.st_mode & needed) == needed;
 }
 
@@ -386,7 +390,7 @@ el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
     size_t len, taken;
     char *text = folder_entries(folder, hash, request->origin, &len);
 
-    for (size_t at = 0; text && at < len && reason != EL_DICTIONARY_USED; at += taken) {
+    for (size_t at = 0; text && reason != EL_DICTIONARY_USED; at += taken) {
         el_dictionary_reason_t fits;
 
         taken = el_dictionary_entry_parse(text + at, len - at, entry);
@@ -427,8 +431,7 @@ static bool folder_put_entry(el_folder_t *folder, const uint8_t hash[EL_DICTIONA
     size_t count = 0, taken;
     bool good;
 
-    for (size_t at = 0;
-         at < len && (taken = el_dictionary_entry_parse(before + at, len - at, &one)) > 0;
+    for (size_t at = 0; (taken = el_dictionary_entry_parse(before + at, len - at, &one)) != 0;
          at += taken) {
         folder_entry_t other = {before + at, taken, one.expires};
 
@@ -487,9 +490,9 @@ bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], 
         atomic_fetch_add(&folder->added, nbytes + BLOCK);
     }
     text = folder_entries(folder, hash, entry->origin, &len);
-    good = folder_put_entry(folder, hash, entry, text, text ? len : 0);
+    good = folder_put_entry(folder, hash, entry, text ? text : "", text ? len : 0);
     free(text);
-    if (good && atomic_load(&folder->added) > folder->most - SWEPT(folder->most)) {
+    if (atomic_load(&folder->added) > folder->most - SWEPT(folder->most)) {
         atomic_store(&folder->added, 0);
         folder_sweep(folder);
     }
