@@ -1,5 +1,5 @@
-"""Servers of other projects, with one thread: nginx, lighttpd, h2o, Caddy; HAProxy and Varnish in
-front of an httpd, whose CPU and memory are included."""
+"""Servers of other projects, with one thread: nginx, lighttpd, h2o, Caddy, redis; HAProxy and
+Varnish in front of an httpd, whose CPU and memory are included."""
 
 import os
 
@@ -51,7 +51,6 @@ H2O = """
 num-threads: 1
 error-log: {folder}/error.log
 temp-buffer-path: {folder}
-http1-request-timeout: 60
 {user}
 hosts:
   default:
@@ -91,7 +90,6 @@ defaults
     timeout connect 5s
     timeout client 60s
     timeout server 60s
-    http-reuse always
 frontend front
     bind {address}:{port}
     default_backend back
@@ -109,6 +107,15 @@ backend origin {{
 sub vcl_backend_response {{
 {snippet}
 }}
+"""
+
+REDIS = """
+bind {address}
+port {port}
+dir {folder}
+save ""
+maxmemory 256mb
+maxmemory-policy allkeys-lru
 """
 
 
@@ -151,6 +158,10 @@ class Lighttpd(Other):
         self.folder.chmod(0o755)
         cache.chmod(0o777)  # for a user other than the run's; large bodies pass through it
         return super().configure()
+
+
+class Redis(Other):
+    name, form, start_command = "redis-server", REDIS, ("redis-server", "{configuration}")
 
 
 class H2o(Other):

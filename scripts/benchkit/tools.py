@@ -21,6 +21,7 @@ PACKAGES = {
     "ethtool": ("ethtool", "ethtool"), "nginx": ("nginx-light", "nginx-core"),
     "lighttpd": ("lighttpd", "lighttpd"), "h2o": ("h2o", "h2o"), "caddy": ("caddy", "caddy"),
     "haproxy": ("haproxy", "haproxy"), "varnishd": ("varnish", "varnish"),
+    "redis-server": ("redis-server", "redis"),
     "openssl": ("openssl", "openssl"), "valgrind": ("valgrind", "valgrind"),
     "php-fpm": ("php-fpm", "php-fpm"), "npm": ("npm", "nodejs-npm"),
     "apache2": ("apache2-bin", "httpd-core")}

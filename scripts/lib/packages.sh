@@ -78,6 +78,7 @@ el_lighttpd_deflate                             | lighttpd-mod-deflate | lighttp
 command -v h2o                                  | optional:h2o    | h2o
 el_sbin haproxy                                 | haproxy         | haproxy
 el_sbin varnishd                                | varnish         | varnish
+command -v redis-server                         | redis-server    | redis
 command -v caddy                                | caddy           | caddy
 el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux

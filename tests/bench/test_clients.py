@@ -38,7 +38,7 @@ def planted(behave):
     with socket.create_server(("127.0.0.1", 0), backlog=200) as listener:
         threading.Thread(target=accept, daemon=True).start()
         yield types.SimpleNamespace(
-            address="127.0.0.1", port=listener.getsockname()[1], pids=[os.getpid()],
+            addresses=[listener.getsockname()], pids=[os.getpid()],
             run=types.SimpleNamespace(server_cpu=0, progress=lambda: None)), seen
         listener.shutdown(socket.SHUT_RDWR)
 
@@ -197,4 +197,6 @@ def test_a_phase_that_is_overrun_has_no_time():
     assert math.isnan(attack["p50_ms"]) and (attack["failed"], attack["level_least"]) == (1, 1)
     assert math.isnan(after["p95_ms"]) and not after["failed"]  # all of the CPU: a queue that grows
     rows = [{"variant": "a", **attack}, {"variant": "a", **after}, {"variant": "b", **before}]
-    assert spikes.lost(rows, "a") == (0.5, "1 of 2") and spikes.lost(rows, "b")[1] == "none of 1"
+    assert spikes.lost(rows, "a") == (0.5, "1 of 2") and spikes.lost(rows, "b")[1] == "0 of 1"
+    assert [one.here for one in spikes.beside("k", rows, "b", "a", "")] == [
+        "0 of 1; a 1 of 2", "at most 10 ms, where a timed out"]

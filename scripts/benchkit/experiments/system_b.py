@@ -167,15 +167,23 @@ def measure(run):
 
 def run(run):
     rows, over_time = measure(run)
-    good, unsent = spikes.save(run, rows, over_time, COLOURS)
+    unsent = spikes.save(run, rows, over_time, COLOURS)
+    return Outcome("php", "Requests of the attack that are lost with compression in PHP by "
+                   "elasticd's level: {here}.", conditions=[
+                       *unsent, *rounds.remarks(rows, "variant")], tools=("php-fpm",))
+
+
+summaries = spikes.summaries
+
+
+def find(tables):
+    good, _ = rounds.sent(tables[""])
     attack = [row for row in good if row["phase"] == "attack"]
     there = "it serves on, where the static one is overrun"
-    return Outcome([
-        spikes.losses("php", attack, PLUGIN, STATIC, there),
-        spikes.losses("module", attack, MODULE, STATIC, there),
-        spikes.losses("python", attack, PLUGIN + PYTHON, STATIC + PYTHON, there),
+    return [
+        *spikes.beside("php", attack, PLUGIN, STATIC, there),
+        *spikes.beside("module", attack, MODULE, STATIC, there),
+        *spikes.beside("python", attack, PLUGIN + PYTHON, STATIC + PYTHON, there),
         compare([row for row in good if row["phase"] == "before"], "cpu",
                 f"CPU before the attack, {PLUGIN} to {MODULE}", {"variant": PLUGIN},
-                {"variant": MODULE}, "cpu_share")],
-        "php", "Compression in PHP by elasticd's level loses {here} of the attack's requests.",
-        conditions=[*unsent, *rounds.remarks(rows, "variant")], tools=("php-fpm",))
+                {"variant": MODULE}, "cpu_share")]
