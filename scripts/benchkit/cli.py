@@ -152,7 +152,7 @@ def table(facts):
             lines.append(" ".join(
                 (cell[place] if place < len(cell) else "").ljust(width)
                 for cell, width in zip(cells, COLUMNS)).rstrip())
-    texts = [facts["means"], *facts["conditions"]]
+    texts = [facts["means"], *facts["conditions"], f"Versions: {', '.join(facts['versions'])}."]
     return "\n".join([*lines, "", *(textwrap.fill(text, WIDTH) for text in texts)])
 
 

@@ -6,6 +6,7 @@ import os
 from benchkit import server, tools
 
 NGINX = """
+{modules}
 daemon off;
 master_process on;
 worker_processes 1;
@@ -145,6 +146,12 @@ class Nginx(Other):
     name, form, user, types = "nginx", NGINX, "user {};", "{kind} {suffix};"
     # -e: before nginx reads its configuration, it would open the system's log.
     start_command = "nginx", "-p", "{folder}", "-e", "{folder}/error.log", "-c", "{configuration}"
+
+    def fields(self):
+        """With the modules for the snippet's codings, which Debian has as packages."""
+        codings = [one for one in ("brotli", "zstd") if f"{one} on;" in self.snippet]
+        return {**super().fields(), "modules": "\n".join(
+            f"load_module {tools.nginx_module(one)};" for one in codings)}
 
 
 class Lighttpd(Other):

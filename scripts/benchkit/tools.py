@@ -88,6 +88,15 @@ def httpd_module(name):
                      "or set ELASTIC_MODULES_DIR")
 
 
+def nginx_module(coding):
+    """The path of nginx's filter of a coding."""
+    found = glob.glob(f"/usr/lib*/nginx/modules/ngx_http_{coding}_filter_module.so")
+    if not found:
+        raise BenchError(f"nginx's filter of {coding} is missing: install "
+                         f"libnginx-mod-http-{coding}-filter (Debian), if the release has it")
+    return found[0]
+
+
 def elastic_module(build="plain", variable="ELASTIC_MODULE"):
     """The module under test: the variable's, or the newest in the folder of the build."""
     given = os.environ.get(variable)

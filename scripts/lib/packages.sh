@@ -73,6 +73,8 @@ el_python "import jinja2"                       | python3-jinja2  | python3-jinj
 el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 command -v h2load                               | nghttp2-client  | nghttp2
 el_sbin nginx                                   | nginx-light     | nginx-core
+el_nginx_module brotli                          | optional:libnginx-mod-http-brotli-filter | nginx-mod-brotli
+el_nginx_module zstd                            | optional:libnginx-mod-http-zstd-filter | nginx-mod-zstd
 el_sbin lighttpd                                | lighttpd        | lighttpd
 el_lighttpd_deflate                             | lighttpd-mod-deflate | lighttpd
 command -v h2o                                  | optional:h2o    | h2o
@@ -245,6 +247,11 @@ el_chromium() {
 # Not the snap of that name on Ubuntu.
 el_firefox() {
     command -v firefox-esr || [ -x /usr/lib64/firefox/firefox ]
+}
+
+# el_nginx_module CODING: succeeds if nginx has the filter of that coding.
+el_nginx_module() {
+    compgen -G "/usr/lib*/nginx/modules/ngx_http_$1_filter_module.so"
 }
 
 el_lighttpd_deflate() {
