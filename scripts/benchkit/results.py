@@ -9,7 +9,7 @@ import lzma
 import math
 import time
 
-from benchkit import machine
+from benchkit import machine, stats
 
 # The source of several experiments.
 PAPER = "“Automatic and Dynamic Configuration of Data Compression for Web Servers”"
@@ -54,6 +54,11 @@ def concluded(experiment, raw):
             experiment.summaries(raw) if hasattr(experiment, "summaries") else {})
 
 
+def medians(keys, figures, rows=lambda tables: tables[""]):
+    """The summaries() of an experiment with one table: the median of each figure of these rows."""
+    return lambda tables: {"summary": (stats.median_rows(rows(tables), keys, figures), "medians")}
+
+
 def packed(rows):
     """The columns and rows of a table in full precision. What a row lacks is null."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
@@ -93,12 +98,11 @@ def recomputed(facts, experiment, raw):
 
 def differences(facts, again):
     """(how many figures of the facts were made again, sentences on those that differ)."""
-    said = []
-    for one, other in zip(facts["findings"], again["findings"]):
-        said += [f"{one['key']}: {one[key]} is kept, {other[key]} recomputed"
-                 for key in one if one[key] != other[key]]
-    if len(facts["findings"]) != len(again["findings"]):
-        said.append("the number of findings")
+    kept, made = ({one["key"]: one for one in of["findings"]} for of in (facts, again))
+    said = [f"{key}: in one of them only" for key in sorted(kept.keys() ^ made.keys())]
+    said += [f"{key}: {one[name]} is kept, {made[key][name]} recomputed"
+             for key, one in kept.items() if key in made
+             for name in one if one[name] != made[key][name]]
     said += [f"the table {name}" for name, table in facts["tables"].items()
              if again["tables"][name] != table]
     return len(facts["findings"]) + sum(len(table["rows"]) for table in

@@ -4,6 +4,7 @@ import math
 
 from benchkit import arrivals, plot, rounds, site, stats
 from benchkit.findings import Finding, exact, number
+from benchkit.results import medians
 
 ATTACK = 1.69  # the source's spike, relative to its normal demand
 NEAR = 0.85  # of the load that saturates level 6: the normal load
@@ -71,10 +72,8 @@ def points_of(seen, levels, total):
             for start, end in arrivals.bins(total, BINS)]
 
 
-def summaries(tables):
-    return {"summary": (stats.median_rows(tables[""], ("variant", "phase"), (
-        "failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share",
-        "load_cpu_share")), "medians")}
+summaries = medians(("variant", "phase"), (
+    "failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share", "load_cpu_share"))
 
 
 def save(run, rows, over_time, colours):

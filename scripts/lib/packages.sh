@@ -70,7 +70,6 @@ TABLE
 el_python "import matplotlib"                   | python3-matplotlib | python3-matplotlib
 el_python "import scipy"                        | python3-scipy   | python3-scipy
 el_python "import jinja2"                       | python3-jinja2  | python3-jinja2
-el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 command -v h2load                               | nghttp2-client  | nghttp2
 el_sbin nginx                                   | nginx-light     | nginx-core
 el_nginx_module brotli                          | optional:libnginx-mod-http-brotli-filter | nginx-mod-brotli

@@ -1,5 +1,6 @@
 """Clients of an open loop: what they make of whole, torn, refused and missing answers."""
 
+import collections
 import contextlib
 import math
 import os
@@ -10,7 +11,7 @@ import types
 
 import pytest
 
-from benchkit import clients, rounds, spikes
+from benchkit import arrivals, clients, rounds, spikes
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -54,6 +55,23 @@ def each(count, every=0.0, path="/sized"):
 
 def answer_all(connection, path):
     connection.sendall(CHUNKED if path == "/chunked" else SIZED)
+
+
+def test_each_visit_goes_to_its_server():
+    with planted(answer_all) as (one, first), planted(answer_all) as (other, second):
+        one.addresses += other.addresses
+        visits = [clients.Visit(0.001 * number, f"/{number}", place=number % 2)
+                  for number in range(40)]
+        seen = clients.replay(one, visits, {}, 30)
+    assert not seen.failures(0, math.inf)
+    assert [sorted(int(path[1:]) for path in paths) for paths in (first, second)] == [
+        list(range(0, 40, 2)), list(range(1, 40, 2))]
+
+
+def test_popular_things_follow_zipfs_law():
+    drawn = collections.Counter(arrivals.popular(100_000, "abcdefgh", 1))
+    assert drawn["a"] / drawn["b"] == pytest.approx(2, rel=0.1)
+    assert drawn["a"] / drawn["h"] == pytest.approx(8, rel=0.1)
 
 
 def test_each_is_answered_and_counted():

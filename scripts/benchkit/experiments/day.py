@@ -101,9 +101,7 @@ def run(run):
     run.save_table("days", days, "each day")
     middle = stats.medians(hours, ("variant", "hour"), ("requests", "level", "cpu_share", "bytes"))
     plot.panels(run, "", "demand, level, CPU and traffic over the day (medians)", "hour", [
-        plot.Panel(label, [plot.Curve(range(HOURS), [factor * middle[name, hour][key]
-                                                     for hour in range(HOURS)], name, colour)
-                           for name, colour in VARIANTS.items()])
+        plot.Panel(label, plot.by_group(middle, VARIANTS, key, factor))
         for key, label, factor in (("requests", "requests an hour", 1),
                                    ("level", "gzip level", 1), ("cpu_share", "CPU, share", 1),
                                    ("bytes", "MB an hour", 1e-6))], width=13)

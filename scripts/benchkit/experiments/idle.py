@@ -4,12 +4,12 @@ import math
 
 from benchkit import arrivals, clients, plot, rounds, setups, site, stats
 from benchkit.findings import Finding, compare, exact
-from benchkit.results import Outcome
+from benchkit.results import Outcome, medians
 from benchkit.setups import ALL_CODINGS
 
 TITLE = "a site by Zipf's law at a load of 0.2, with and without ElasticIdle: bytes, waits, CPU"
 SOURCE = THERE = ""
-SETUP = ("1,000 pages of 12 KB (40 %), 40 KB (35 %) and 120 KB (25 %) from php-fpm, asked for by "
+SETUP = ("Some 850 pages of 12 KB (40 %), 40 KB (35 %) and 120 KB (25 %) from php-fpm, asked for by "
          "Zipf's law by clients of gzip, br and zstd; random arrivals that take 0.2 of the CPU for "
          "making the pages uncompressed, measured before each round. Each pass begins with an "
          "empty cache; the findings are of its second half. ElasticIdle may take 10 % of the CPU.")
@@ -22,6 +22,8 @@ SETUPS = {WITHOUT: "", WITH: "ElasticIdle 10\n", TOP: "ElasticIdle 10 top\n"}
 COLOURS = {WITHOUT: plot.IDENTITY, WITH: plot.GZIP, TOP: plot.KEPT}
 FIGURES = {"bytes": ("bytes of a response", 0.95), "p50_ms": ("median latency", 1.05),
            "p95_ms": ("p95 of latency", 1.05), "cpu_share": ("the server's CPU", 0)}
+
+COUNTERS = "Improved", "ImprovedUsec", "CacheHits", "CacheMisses"  # of a whole pass
 
 
 def one_pass(dynamic, name, rate, seconds, seed):
@@ -42,8 +44,7 @@ def one_pass(dynamic, name, rate, seconds, seed):
                "p50_ms": seen.percentile_ms(50, start, end),
                "p95_ms": seen.percentile_ms(95, start, end),
                "cpu_share": seen.cpu_share(start, end), **site.conditions(dynamic.run, seen)}
-        rows.append(row | {key: counters[f"Elastic{key}"] for key in (
-            "Improved", "ImprovedUsec", "CacheHits", "CacheMisses")})
+        rows.append(row | {key: counters[f"Elastic{key}"] for key in COUNTERS})
     return rows
 
 
@@ -60,10 +61,8 @@ def find(tables):
           for name in (TOP, WITH))]
 
 
-def summaries(tables):
-    rows, _ = rounds.sent(tables[""])
-    return {"summary": (stats.median_rows(rows, ("leg", "part"), (
-        *FIGURES, "Improved", "ImprovedUsec", "CacheHits", "CacheMisses")), "medians")}
+summaries = medians(("leg", "part"), (*FIGURES, *COUNTERS),
+                    lambda tables: rounds.sent(tables[""])[0])
 
 
 def run(run):
@@ -80,9 +79,7 @@ def run(run):
     good, unsent = rounds.sent(rows)
     middle = stats.intervals(good, ("leg", "part"), FIGURES)
     plot.panels(run, "", "bytes, latency and CPU over a pass", "part of the pass", [
-        plot.Panel(text, [plot.Curve(
-            [part for leg, part in middle if leg == name],
-            [one[key] for (leg, _), one in middle.items() if leg == name], name, colour, "o-")
-            for name, colour in COLOURS.items()]) for key, (text, _) in FIGURES.items()], width=13)
+        plot.Panel(text, plot.by_group(middle, COLOURS, key, style="o-"))
+        for key, (text, _) in FIGURES.items()], width=13)
     return Outcome(f"bytes, {TOP}", "With ElasticIdle a response has {here} of the bytes.",
                    conditions=[*unsent, *rounds.remarks(rows, "leg")], tools=("php-fpm",))

@@ -14,7 +14,7 @@ import zlib
 
 from benchkit import codecs, http1, plot, rounds, server, stats, tools, web
 from benchkit.findings import Finding, compare, exact, per_round
-from benchkit.results import Outcome
+from benchkit.results import Outcome, medians
 from benchkit.setups import KEPT, LEVEL_6, location
 
 TITLE = "packets and seconds of a page with 41 images on an Ethernet, plain and compressed"
@@ -333,9 +333,8 @@ def find(tables):
                 "enough for a batch of requests")]
 
 
-def summaries(tables):
-    return {"summary": (stats.median_rows(tables[""], ("rate", "start", "variant"), (
-        "packets", "packets_down", "seconds", "page_bytes", "first_links")), "medians")}
+summaries = medians(("rate", "start", "variant"),
+                    ("packets", "packets_down", "seconds", "page_bytes", "first_links"))
 
 
 def run(run):

@@ -5,7 +5,7 @@ import itertools
 
 from benchkit import codecs, corpus, handler, load, overhead, plot, rounds, sample, server, stats
 from benchkit.findings import compare
-from benchkit.results import Outcome
+from benchkit.results import Outcome, medians
 from benchkit.setups import NOTHING, Setup, mod_deflate, ours
 from benchkit.tools import BenchError
 
@@ -136,9 +136,7 @@ def find(tables):
                   "at most 1.03", (0, 1.03))]
 
 
-def summaries(tables):
-    return {"summary": (stats.median_rows(tables[""], ("server", "pages"), (
-        "rate", "sent_bytes", "cpu_usec_per_response", "p95_ms")), "medians")}
+summaries = medians(("server", "pages"), ("rate", "sent_bytes", "cpu_usec_per_response", "p95_ms"))
 
 
 def run(run):

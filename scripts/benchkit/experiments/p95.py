@@ -5,7 +5,7 @@ import math
 
 from benchkit import arrivals, plot, rounds, setups, site, stats
 from benchkit.findings import Finding, compare
-from benchkit.results import PAPER, Outcome
+from benchkit.results import PAPER, Outcome, medians
 
 TITLE = "compression time p95 at levels 2, 4 and 8 as CPU utilisation grows"
 SOURCE = f"{PAPER}, section 5.4 and figure 9"
@@ -74,10 +74,9 @@ def results(tables):
     return good, [*unsent, *queued]
 
 
-def summaries(tables):
-    return {"summary": (stats.median_rows(results(tables)[0], ("level", "share"), (
-        "cpu_share", "compression_p50_ms", "compression_p95_ms", "latency_p95_ms", "bytes",
-        "sent_share", "load_cpu_share")), "medians")}
+summaries = medians(("level", "share"), (
+    "cpu_share", "compression_p50_ms", "compression_p95_ms", "latency_p95_ms", "bytes",
+    "sent_share", "load_cpu_share"), lambda tables: results(tables)[0])
 
 
 def find(tables):

@@ -7,7 +7,7 @@ import typing
 
 from benchkit import codecs, corpus, handler, load, overhead, plot, rounds, server, stats, web
 from benchkit.findings import Finding, compare, exact, number
-from benchkit.results import PAPER, Outcome
+from benchkit.results import PAPER, Outcome, medians
 from benchkit.setups import CACHE, CACHED, KEPT, LEVEL_6, location, mod_deflate
 from codeckit import engines
 
@@ -19,12 +19,6 @@ def finish(run, rows, keys, figures=FIGURES):
     """Saves the rows; returns the medians with their intervals."""
     run.save_table("", rows)
     return stats.intervals(rows, keys, figures)
-
-
-def medians(*keys, figures=FIGURES):
-    """A summaries() of the medians of each group of `keys`."""
-    return lambda tables: {
-        "summary": (stats.median_rows(tables[""], keys, figures), "medians")}
 
 
 def control(run):
@@ -424,14 +418,14 @@ TABLE = {
         "the same leg under two names: what difference the harness sees where there is none",
         "One page of 64 KB, gzip level 6, four clients in a closed loop, as A and as B."),
     "static-vs-dynamic": Experiment(
-        static_vs_dynamic, static_findings, medians("variant"), (6, 30, 60),
+        static_vs_dynamic, static_findings, medians(("variant",), FIGURES), (6, 30, 60),
         "a 300 KB page: plain, compressed for each request, once, precompressed",
         "One page of 345 KB, gzip level 6, 100 connections in a closed loop.",
         "“gzip encoding and compress middleware” (2013)",
         "no figure; what wrk printed: 1381 requests a second plain, 225 compressed for each "
         "request, 2078 precompressed."),
     "small-files": Experiment(
-        small_files, small_findings, medians("file", "variant"), (8, 40, 100),
+        small_files, small_findings, medians(("file", "variant"), FIGURES), (8, 40, 100),
         "identity against gzip for files of 1 KB to 1 MB over HTTP/2",
         "Eleven files, gzip level 6, 20 clients over HTTP/2 that each wait for the response. The "
         "files are made so that gzip leaves of each what the source's leave: up to 32K it fits "
@@ -442,7 +436,7 @@ TABLE = {
         "identity's grow with the file, gzip's stay within a segment up to 32K."),
     "context-reuse": Experiment(
         context_reuse, context_findings, medians(
-            "engine", "level", "context", figures=("ratio", "files_per_second")), (3, 25, 70),
+            ("engine", "level", "context"), ("ratio", "files_per_second")), (3, 25, 70),
         "web files: encoders made for each file and encoders kept, at each level",
         "The same web files in the same order, one thread, CPU time, each engine's own levels. "
         "`fresh`: an encoder is made for each file in memory fresh from the system; `remade`: in "

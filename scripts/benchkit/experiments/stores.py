@@ -5,7 +5,7 @@ import os
 from benchkit import arrivals, clients, corpus, load, others, plot, rounds, sample, site, stats
 from benchkit.experiments import once
 from benchkit.findings import Finding, compare, exact
-from benchkit.results import Outcome
+from benchkit.results import Outcome, medians
 from benchkit.setups import ours
 
 TITLE = "two servers and one redis: CPU and latency of a request, hit rate, and without redis"
@@ -26,6 +26,7 @@ LEAD = 200  # visits before those that count
 COUNTED = 20 * stats.BEYOND + 20  # visits of each half: 20 and more are beyond its p95
 PROBE = 0.5  # CPU seconds to find the cost of a page
 FIGURES = ("cpu_usec", "redis_usec", "p50_ms", "p95_ms", "hit_rate", "bytes")
+TEXTS = {"cpu_usec": "CPU of a request", "p50_ms": "median latency", "p95_ms": "p95 of latency"}
 COUNTERS = "ElasticCacheHits", "ElasticCacheMisses", "ElasticCacheFaults"
 
 
@@ -107,30 +108,16 @@ def find(tables):
     def hits(way):
         return exact(stats.median(row["hit_rate"] for row in first if row["way"] == way))
 
-    texts = {"cpu_usec": "CPU of a request", "p50_ms": "median latency", "p95_ms": "p95 of latency"}
     return [
         *(to_none(first, way, column, text) for way in (SHARED, OWN)
-          for column, text in texts.items()),
+          for column, text in TEXTS.items()),
         *(to_none(second, GONE, column, text, there="at most 1.05", aim=(0, 1.05))
-          for column, text in texts.items()),
+          for column, text in TEXTS.items()),
         *(Finding(f"hits, {way}", f"hit rate, {way}, the median", hits(way))
           for way in (SHARED, OWN))]
 
 
-def summaries(tables):
-    rows, _ = rounds.sent(tables[""])
-    return {"summary": (stats.median_rows(rows, ("level", "way", "half"), FIGURES), "medians")}
-
-
-def draw(run, rows):
-    middle = stats.intervals(rows, ("way", "level"), FIGURES)
-    labels = {"cpu_usec": "CPU µs of a request", "p50_ms": "median latency, ms",
-              "p95_ms": "p95 of latency, ms"}
-    plot.panels(run, "", "CPU and latency of a request by level of br", "level", [
-        plot.Panel(label, [plot.Curve(
-            [level for name, level in middle if name == way],
-            [one[key] for (name, _), one in middle.items() if name == way], way, colour, "o-")
-            for way, colour in COLOURS.items()]) for key, label in labels.items()])
+summaries = medians(("level", "way", "half"), FIGURES, lambda tables: rounds.sent(tables[""])[0])
 
 
 def run(run):
@@ -145,7 +132,10 @@ def run(run):
         rows += one_pass(run, level, way, proxy, rates[number], number)
     run.save_table("", rows)
     good, unsent = rounds.sent(rows)
-    draw(run, good)
+    middle = stats.intervals(good, ("way", "level"), FIGURES)
+    plot.panels(run, "", "CPU (µs) and latency (ms) of a request by level of br", "level", [
+        plot.Panel(text, plot.by_group(middle, COLOURS, key, style="o-"))
+        for key, text in TEXTS.items()])
     return Outcome(f"cpu_usec, {SHARED}", "Two servers that share a redis take {here} of the CPU "
                    "of two that compress each page.", conditions=[
                        *unsent, *rounds.remarks(rows, "way")], tools=("redis-server",))
