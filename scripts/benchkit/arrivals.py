@@ -54,6 +54,12 @@ def exactly(count, seconds, seed):
     return sorted(source.uniform(0, seconds) for _ in range(count))
 
 
+def popular(count, things, seed):
+    """`count` of the things, drawn by Zipf's law: the second is as likely as half of the first."""
+    weights = [1 / rank for rank in range(1, len(things) + 1)]
+    return random.Random(seed).choices(things, weights, k=count)
+
+
 def steady(rate, seconds, seed):
     """Times of arrivals at a constant rate; at least one."""
     return poisson(STEADY, rate, seconds, seed) or [0.0]

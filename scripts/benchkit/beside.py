@@ -38,6 +38,10 @@ ROWS = {
     NGINX_BASE: Row(Nginx, coding=""),
     **{f"nginx gzip {level}": Row(
         Nginx, f"gzip on;\ngzip_min_length 0;\ngzip_comp_level {level};\n") for level in (1, 6)},
+    "nginx br 5": Row(
+        Nginx, "brotli on;\nbrotli_min_length 0;\nbrotli_comp_level 5;\n", coding="br"),
+    "nginx zstd 3": Row(
+        Nginx, "zstd on;\nzstd_min_length 0;\nzstd_comp_level 3;\n", coding="zstd"),
     "lighttpd": Row(Lighttpd, LIGHTTPD, None),
     "lighttpd, cache": Row(Lighttpd, LIGHTTPD + 'deflate.cache-dir = "{folder}/cache"\n', None,
                            True),

@@ -19,11 +19,12 @@ from benchkit.tools import ROOT, BenchError, need_libraries, say
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
          "levels", "peers", "memory", "once", "dictionary", "p95", "spike", "system-b", "day",
          "load")
-ALONE = ("first", "gain")  # not part of `all` and of the kept run; they run if named
+ALONE = ("first", "gain", "stores", "idle")  # not in `all` and in the kept run
 COMMANDS = {
     "all": f"every one of them but {', '.join(ALONE)}, and one report",
     "instructions": "what a response takes in httpd, counted by valgrind",
     "report": "the report of the results in --out, made again",
+    "recompute": "every finding and table again, of the rows in --out or of the stored ones",
     "regret": "what each leg of load takes to the best, in --out or stored",
     "readme": "the tables and the chart of README.md, from the stored results"}
 KEPT = ROOT / "docs" / "results" / "results.json"
@@ -151,16 +152,50 @@ def table(facts):
             lines.append(" ".join(
                 (cell[place] if place < len(cell) else "").ljust(width)
                 for cell, width in zip(cells, COLUMNS)).rstrip())
-    texts = [facts["means"], *facts["conditions"]]
+    texts = [facts["means"], *facts["conditions"], f"Versions: {', '.join(facts['versions'])}."]
     return "\n".join([*lines, "", *(textwrap.fill(text, WIDTH) for text in texts)])
+
+
+def kept_again(path):
+    """(the experiments of a report's JSON, the same with findings and tables made of their rows);
+    of those without rows the latter has none."""
+    experiments = json.loads(path.read_text(encoding="utf-8"))["experiments"]
+    raw = results.kept_rows(path)
+    return experiments, {name: results.recomputed(facts, load_experiment(name), raw[name])
+                         for name, facts in experiments.items() if name in raw}
+
+
+def recompute(path):
+    """Prints for each experiment if its figures are those of its rows; 1 if some are not."""
+    failed, (experiments, again) = 0, kept_again(path)
+    for name, facts in experiments.items():
+        if name not in again:
+            print(f"{name}: rows not kept")
+            continue
+        count, said = results.differences(facts, again[name])
+        failed |= bool(said)
+        print(f"{name}: {count} findings and rows of tables; {'; '.join(said) or 'all equal'}")
+    return int(failed)
+
+
+def write_readme():
+    path, (experiments, again) = ROOT / "README.md", kept_again(KEPT)
+    for name in readme.SOURCES:
+        if name not in again:
+            say(f"{name}: rows not kept; its stored tables are used")
+    experiments |= again
+    path.write_text(readme.written(path.read_text(encoding="utf-8"), experiments),
+                    encoding="utf-8")
+    readme.draw(experiments, KEPT.parent)
 
 
 def run_command(options):
     need_libraries()
     if options.command == "readme":
-        path, kept = ROOT / "README.md", KEPT.read_text(encoding="utf-8")
-        path.write_text(readme.written(path.read_text(encoding="utf-8"), kept), encoding="utf-8")
-        return readme.draw(json.loads(kept)["experiments"], KEPT.parent)
+        return write_readme()
+    if options.command == "recompute":
+        made = options.out / "report.json"
+        return recompute(made if made.exists() else KEPT)
     if options.command == "report":
         return print(report.write(options.out, (*ORDER, *ALONE), {}, options.page))
     if options.command == "regret":

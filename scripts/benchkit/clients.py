@@ -34,6 +34,7 @@ class Visit:
     at: float
     path: str
     tries: int = 1
+    place: int = 0  # of its server among those of the replay
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +104,8 @@ class Request:
 
 
 class Connection:
-    def __init__(self, address):
+    def __init__(self, address, place):
+        self.place = place  # of its server
         self.socket = socket.socket()
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -137,12 +139,14 @@ class Connection:
 
 
 class Clients:
-    def __init__(self, address, headers, patience, keep=False, clock=time.monotonic):
-        self.address, self.patience, self.keep, self.clock = address, patience, keep, clock
+    def __init__(self, addresses, headers, patience, keep=False):
+        self.addresses, self.patience, self.keep = addresses, patience, keep
+        self.clock = time.monotonic
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self.form = f"GET {{}} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n{lines}\r\n"
+        self.form = f"GET {{}} HTTP/1.1\r\nHost: {{}}:{{}}\r\n{lines}\r\n"
         self.epoll = select.epoll()
-        self.connections, self.free = {}, collections.deque()
+        self.connections = {}
+        self.free = [collections.deque() for _ in addresses]
         self.deadlines = collections.deque()  # (when, request), in order: patience is constant
         # Requests that a handler wants to send. They are sent later, because further events of a
         # descriptor that it closes would be taken for those of the next one with its number.
@@ -150,8 +154,8 @@ class Clients:
         self.results, self.under_way = [], 0
         self.began = math.nan  # seconds since the epoch
 
-    def open(self):
-        connection = Connection(self.address)
+    def open(self, place):
+        connection = Connection(self.addresses[place], place)
         self.connections[connection.socket.fileno()] = connection
         self.epoll.register(connection.socket, select.EPOLLIN | select.EPOLLOUT)
         return connection
@@ -159,16 +163,19 @@ class Clients:
     def close(self, connection):
         self.connections.pop(connection.socket.fileno(), None)
         with contextlib.suppress(ValueError):
-            self.free.remove(connection)
+            self.free[connection.place].remove(connection)
         connection.socket.close()
 
     def send(self, request, fresh=False):
+        place = request.visit.place
         try:
-            connection = self.open() if fresh or not self.free else self.free.popleft()
+            connection = (self.open(place) if fresh or not self.free[place] else
+                          self.free[place].popleft())
         except OSError:  # this process may open no more
             self.failed(request)
             return
-        connection.carry(request, self.form.format(request.visit.path).encode("ascii"))
+        connection.carry(request, self.form.format(
+            request.visit.path, *self.addresses[place]).encode("ascii"))
         request.connection = connection
         if connection.connected:
             self.push(connection)
@@ -215,7 +222,7 @@ class Clients:
             connection.connected = True
             self.epoll.modify(descriptor, select.EPOLLIN)
             if connection.request is None:
-                self.free.append(connection)
+                self.free[connection.place].append(connection)
             self.push(connection)
         if event & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
             self.receive(connection)
@@ -240,7 +247,7 @@ class Clients:
         request, answer = connection.request, connection.answer
         request.connection, connection.request, connection.used = None, None, True
         if b"close" not in answer.fields.get(b"connection", b"").lower():
-            self.free.append(connection)
+            self.free[connection.place].append(connection)
         else:
             self.close(connection)
         if 200 <= answer.status < 300:
@@ -277,10 +284,10 @@ class Clients:
 
     def run(self, visits, watch):
         """Sends the visits at their times; calls `watch(now)` every CLOCK seconds."""
-        for _ in range(KEPT):
-            self.open()
+        for number in range(KEPT):
+            self.open(number % len(self.addresses))
         until = self.clock() + CONNECTING
-        while len(self.free) < KEPT and self.clock() < until:
+        while sum(map(len, self.free)) < KEPT and self.clock() < until:
             self.wait(until)
         began, self.began = self.clock(), time.time()
         place, watched = 0, began
@@ -307,13 +314,14 @@ class Clients:
 
 
 def replay(server, visits, headers, patience, keep=False):
-    """Seen of the visits. With `keep`, results have the pieces of answers, and coded bodies."""
+    """Seen of the visits to a server, or to several that count as one. With `keep`, results have the
+    pieces of answers, and coded bodies."""
     pids = sample.family(server.pids, sample.read_parents())
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if most == resource.RLIM_INFINITY else min(most, FILES)
     if now != resource.RLIM_INFINITY and now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-    clients = Clients((server.address, server.port), headers, patience, keep)
+    clients = Clients(server.addresses, headers, patience, keep)
     cpu, all_cpu = [], []
 
     def watch(now):

@@ -9,7 +9,7 @@ from benchkit import stats
 
 SAME, OTHER, MET, MISSED, OPEN = "same direction", "other direction", "met", "missed", ""
 LARGER, SMALLER = "larger effect here", "smaller effect here"
-FACTOR = 3  # an effect within this factor is the source's
+FACTOR = 3  # an effect within this factor, either way, is the source's
 NOTHING = (math.nan, 0.0, math.inf)
 
 
@@ -23,6 +23,8 @@ class Finding:
     aim: tuple = ()  # the least and the most of this project's aim
     limit: str = ""  # "<" or ">": the figure is a bound
     note: str = ""  # the reason if there is no figure
+    said: str = ""  # instead of the figure, where a number alone would mislead
+    because: str = ""  # the reason for an effect that is not the source's
 
     @property
     def interval(self):
@@ -32,6 +34,8 @@ class Finding:
     @property
     def here(self):
         middle, low, high = self.figure
+        if self.said:
+            return self.said
         if math.isnan(middle):
             return "not measured" + (f": {self.note}" if self.note else "")
         known = 0 < low and high < math.inf
@@ -59,18 +63,21 @@ class Finding:
             return OPEN
         if here != there:
             return OTHER
-        # Effects are compared on a logarithmic scale: half is as far from 1 as twice.
+        # On a logarithmic scale, half is as far from 1 as twice. Neither the figures themselves nor
+        # their distances from 1 may be further apart than FACTOR.
         effect, *known = (abs(math.log(one)) if one else math.inf
                           for one in (self.figure[0], *self.source))
-        if effect > FACTOR * max(known):
-            return LARGER
-        return SMALLER if effect < min(known) / FACTOR and not self.limit else SAME
+        why = f", because {self.because}" * bool(self.because)
+        if effect > min(FACTOR * max(known), max(known) + math.log(FACTOR)):
+            return LARGER + why
+        least = max(min(known) / FACTOR, min(known) - math.log(FACTOR))
+        return SAME if self.limit or effect >= least else SMALLER + why
 
     def facts(self):
         middle, low, high = self.figure
         return {"key": self.key, "text": self.text, "here": self.here, "there": self.there,
                 "outcome": self.outcome, "figure": middle, "low": low, "high": high,
-                "limit": self.limit}
+                "limit": self.limit, "said": self.said}
 
 
 def side(low, high):

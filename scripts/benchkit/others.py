@@ -1,11 +1,12 @@
-"""Servers of other projects, with one thread: nginx, lighttpd, h2o, Caddy; HAProxy and Varnish in
-front of an httpd, whose CPU and memory are included."""
+"""Servers of other projects, with one thread: nginx, lighttpd, h2o, Caddy, redis; HAProxy and
+Varnish in front of an httpd, whose CPU and memory are included."""
 
 import os
 
 from benchkit import server, tools
 
 NGINX = """
+{modules}
 daemon off;
 master_process on;
 worker_processes 1;
@@ -51,7 +52,6 @@ H2O = """
 num-threads: 1
 error-log: {folder}/error.log
 temp-buffer-path: {folder}
-http1-request-timeout: 60
 {user}
 hosts:
   default:
@@ -91,7 +91,6 @@ defaults
     timeout connect 5s
     timeout client 60s
     timeout server 60s
-    http-reuse always
 frontend front
     bind {address}:{port}
     default_backend back
@@ -109,6 +108,15 @@ backend origin {{
 sub vcl_backend_response {{
 {snippet}
 }}
+"""
+
+REDIS = """
+bind {address}
+port {port}
+dir {folder}
+save ""
+maxmemory 256mb
+maxmemory-policy allkeys-lru
 """
 
 
@@ -139,6 +147,12 @@ class Nginx(Other):
     # -e: before nginx reads its configuration, it would open the system's log.
     start_command = "nginx", "-p", "{folder}", "-e", "{folder}/error.log", "-c", "{configuration}"
 
+    def fields(self):
+        """With the modules for the snippet's codings, which Debian has as packages."""
+        codings = [one for one in ("brotli", "zstd") if f"{one} on;" in self.snippet]
+        return {**super().fields(), "modules": "\n".join(
+            f"load_module {tools.nginx_module(one)};" for one in codings)}
+
 
 class Lighttpd(Other):
     name, form, user = "lighttpd", LIGHTTPD, 'server.username = "{}"'
@@ -151,6 +165,10 @@ class Lighttpd(Other):
         self.folder.chmod(0o755)
         cache.chmod(0o777)  # for a user other than the run's; large bodies pass through it
         return super().configure()
+
+
+class Redis(Other):
+    name, form, start_command = "redis-server", REDIS, ("redis-server", "{configuration}")
 
 
 class H2o(Other):

@@ -6,7 +6,7 @@ subtracted."""
 import statistics
 
 from benchkit import stats
-from benchkit.findings import Finding, matches
+from benchkit.findings import Finding, matches, number
 
 FIGURE = "cpu_usec_per_response"
 STEADY = "steady_usec"  # the column of FIGURE at the machine's median speed
@@ -40,8 +40,12 @@ def finding(key, text, rows, over, under, base, each=(), **more):
              if (table := by_round(members, legs))]
     rounds = sorted(set.intersection(*map(set, cells))) if cells else []
     figure = stats.drawn_anew(rounds, lambda drawn: pooled(cells, drawn))
-    at_least = bool(cells) and all(over - first <= LEAST * first for over, _, first, _ in (
-        middles(cell, rounds) for cell in cells))
+    costs = [middles(cell, rounds) for cell in cells]
+    at_least = bool(cells) and all(over - first <= LEAST * first for over, _, first, _ in costs)
+    if at_least and len(costs) == 1:  # a ratio of nothing would only show LEAST
+        _, other, first, base = costs[0]
+        more["said"] = (f"none seen: below {number(LEAST * first)} µs, where the other takes "
+                        f"{number(other - base)} µs")
     return Finding(key, text, figure, limit="<" if at_least else "", **more)
 
 

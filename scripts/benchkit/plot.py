@@ -110,6 +110,14 @@ class Curve(typing.NamedTuple):
             axes.plot(self.x, self.y, self.style, **look)
 
 
+def by_group(middle, colours, figure, scale=1, style="-"):
+    """The Curves of {(group, x): figures}, one for each group that has a colour."""
+    return [Curve([x for of, x in middle if of == name],
+                  [scale * one[figure] if scale != 1 else one[figure]
+                   for (of, _), one in middle.items() if of == name], name, colour, style)
+            for name, colour in colours.items()]
+
+
 def by_load(regrets, leg, label, style, color, pages="12 to 120 KB"):
     """The Curve of a leg's regret over the load of these pages, without overloaded points."""
     points = [(float(regime.rpartition(": ")[2]), regrets.cell(regime, leg))

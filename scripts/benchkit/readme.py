@@ -1,7 +1,6 @@
 """The chart and the tables of figures in README.md, from the JSON of the kept results; and
 docs/results/regret.md."""
 
-import json
 import math
 import re
 
@@ -14,6 +13,8 @@ SHOWN = (DEFAULT, "zstd 1", "gzip 1", "mod_deflate 1", "mod_deflate 6", "mod_bro
 NEAR = (5, 20)
 
 MARK, END = "<!-- {}: scripts/bench readme -->\n", "<!-- end of {} -->\n"
+
+SOURCES = "peers", "load"  # the experiments of README's tables
 
 # (README's name for it, the leg and the peer of peers)
 PEERS = (("gzip 6 to mod_deflate 6", "elastic gzip 6", "mod_deflate 6"),
@@ -89,9 +90,9 @@ def regret_table(rows):
             len(by_leg) - len(lines))
 
 
-def written(text, kept):
-    """README's text with the figures of the JSON's text."""
-    for name, made in figures(json.loads(kept)["experiments"]).items():
+def written(text, experiments):
+    """README's text with the figures of a report's experiments."""
+    for name, made in figures(experiments).items():
         begin, end = MARK.format(name), END.format(name)
         text = re.sub(re.escape(begin) + ".*?" + re.escape(end),
                       lambda _, whole=begin + made + end: whole, text, flags=re.DOTALL)

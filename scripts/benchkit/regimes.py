@@ -210,7 +210,6 @@ def measured(run, families, known, length):
         passes.measure(family)
     run.save_table("", passes.rows)
     good, said = results(passes.rows)
-    run.save_table("rounds", good, "each round")
     run.save_table("capacity", passes.capacities, "what each leg serves, in a closed loop")
     alone = [row for row in good
              if "overload" not in row and not row["regime"].startswith("beside")]

@@ -1,6 +1,8 @@
-"""The report: one HTML page without scripts, by report.html, and a JSON of every figure."""
+"""The report: one HTML page without scripts, by report.html, a JSON of every figure, and the rows
+of which they are made."""
 
 import json
+import lzma
 import pathlib
 import re
 
@@ -8,7 +10,7 @@ from benchkit import results
 from benchkit.findings import number
 from benchkit.tools import BenchError
 
-MOST = 400_000  # bytes of the page
+MOST, MOST_ROWS = 400_000, 3_000_000  # bytes of the page, and of the packed rows
 COLUMNS, ROWS = 9, 24  # of the largest table on the page
 CHARTS = ("peers", "load")  # their first plots are at the top
 COORDINATE = re.compile(r"-?\d+\.\d+")
@@ -72,7 +74,7 @@ def page(data, out, beside):
 
 
 def write(out, names, problems, path=None):
-    """Writes report.html in `out`, or `path`, and the JSON beside it; returns its path."""
+    """Writes report.html in `out`, or `path`, the JSON beside it and its rows; returns its path."""
     out = pathlib.Path(out)
     path = pathlib.Path(path or out / "report.html")
     found = {name: facts for name in names if (facts := results.load(out, name)) is not None}
@@ -80,6 +82,10 @@ def write(out, names, problems, path=None):
             "not_run": {name: why for name, why in problems.items() if name not in found}}
     beside = path.with_suffix(".json")
     text = page(data, out, beside.name)
+    raw = {name: tables for name in found if (tables := results.load(out, f"{name}-rows"))}
+    packed = lzma.compress(json.dumps(raw, ensure_ascii=False).encode(), preset=9)
+    if len(packed) > MOST_ROWS:
+        raise BenchError(f"the rows have {len(packed)} bytes, more than {MOST_ROWS}")
     if len(text.encode()) > MOST:
         raise BenchError(f"the page has {len(text.encode())} bytes, more than {MOST}")
     try:
@@ -87,6 +93,7 @@ def write(out, names, problems, path=None):
         beside.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n",
                           encoding="utf-8")
         path.write_text(text, encoding="utf-8")
+        results.rows_beside(path).write_bytes(packed)
     except OSError as problem:
         raise BenchError(f"the report cannot be written to {path}: {problem.strerror}") from None
     return path

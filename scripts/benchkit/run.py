@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from benchkit import corpus, stats, tools
+from benchkit import corpus, tools
 from benchkit.tools import say
 
 SCALES = ("smoke", "quick", "normal")
@@ -34,6 +34,7 @@ class Run:
         self.download = download and scale != "smoke"
         self.least = least
         self.corpora = []  # rows of corpus.composition()
+        self.raw = {}  # {part: rows}: what was measured
         self.tables = {}  # {file name: (caption, rows)} for the report
         self.plots = []  # the descriptions from plot.figure()
         self.rounds = 0
@@ -116,7 +117,13 @@ class Run:
         return f"{self.name}-{part}" if part else self.name
 
     def save_table(self, part, rows, caption=""):
-        """Writes rows (dicts) as CSV; the report shows those with a caption."""
+        """Keeps rows (dicts) that were measured: an experiment's find() and summaries() take
+        nothing else."""
+        self.raw[part] = rows
+        self.write_table(part, rows, caption)
+
+    def write_table(self, part, rows, caption):
+        """Writes rows as CSV; the report shows those with a caption."""
         name = self.name_of(part)
         if caption:
             self.tables[name] = caption, rows
@@ -127,11 +134,6 @@ class Run:
             # NaN is empty, like a missing value.
             table.writerows([["" if one != one else one for one in
                               (row.get(column, "") for column in columns)] for row in rows])
-
-    def save_medians(self, part, rows, keys, figures, caption="medians"):
-        """Writes the median of each figure for every group of `keys`."""
-        self.save_table(part, [{**dict(zip(keys, key)), **middle} for key, middle in
-                               stats.medians(rows, keys, figures).items()], caption)
 
     def publish(self):
         """Copies the results to their place, all or none of them."""

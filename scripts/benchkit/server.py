@@ -108,6 +108,10 @@ class Server:
         # taskset, setpriv and nsenter exec in place
         return [self.process.pid, *self.helpers]
 
+    @property
+    def addresses(self):
+        return [(self.address, self.port)]
+
     def start(self):
         for _ in range(PORT_TRIES):
             # No other process takes ports in a namespace of its own.

@@ -45,7 +45,7 @@ class Site:
         self.run, self.folder, self.path = run, folder, path
         self.snippet, self.helpers = snippet + SNIPPET, helpers
 
-    def serve(self, setup, more="", **options):
+    def serve(self, setup, more="", modules=(), **options):
         """A started server: an httpd with a Setup, or for a number nginx with that level."""
         name = self.run.new_name("server")
         if isinstance(setup, int):
@@ -53,8 +53,9 @@ class Site:
                 NGINX.format(level=setup) if setup else "")
             made = others.Nginx(self.run, name, lines, site=self.folder)
         else:
-            made = setup.serve(self.run, name, self.snippet + more, fpm.MODULES, site=self.folder,
-                               threads=THREADS, **options)
+            made = setup.serve(self.run, name, self.snippet + more,
+                               (*fpm.MODULES, *modules), site=self.folder, threads=THREADS,
+                               **options)
         made.start()
         made.helpers = [*made.helpers, *self.helpers]
         return made
@@ -135,15 +136,15 @@ SEEDS = 1000  # of different pages of each size
 BLOCK = 400  # visits with the exact share of each size, and the same pages in each block
 
 
-def block(sizes=SIZES, work=WORK):
-    """The paths of a block's pages. The sizes alternate: the clients of a closed loop ask for the
-    first of them only, and those have each size in its share."""
+def block(sizes=SIZES, work=WORK, count=BLOCK):
+    """The paths of a block's `count` pages. The sizes alternate: the clients of a closed loop ask
+    for the first of them only, and those have each size in its share."""
     source, placed = random.Random(1), []
     for size, share in sizes:
-        count = round(share * BLOCK)
-        placed += [((place + 0.5) / count, f"/page.php?bytes={size * 1024}&work={work}"
-                                           f"&seed={source.randrange(SEEDS)}")
-                   for place in range(count)]
+        of = round(share * count)
+        placed += [((place + 0.5) / of, f"/page.php?bytes={size * 1024}&work={work}"
+                                      f"&seed={source.randrange(SEEDS)}")
+                   for place in range(of)]
     return [path for _, path in sorted(placed)]
 
 

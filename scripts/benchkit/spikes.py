@@ -3,7 +3,8 @@
 import math
 
 from benchkit import arrivals, plot, rounds, site, stats
-from benchkit.findings import Finding, exact
+from benchkit.findings import Finding, exact, number
+from benchkit.results import medians
 
 ATTACK = 1.69  # the source's spike, relative to its normal demand
 NEAR = 0.85  # of the load that saturates level 6: the normal load
@@ -40,14 +41,26 @@ def lost(rows, name):
     """(the share of the requests of these rows that a server lost, the same in words)."""
     of = [row for row in rows if row["variant"] == name]
     failed, asked = (sum(row[key] for row in of) for key in ("failed", "arrivals"))
-    return stats.ratio(failed, asked), f"{failed or 'none'} of {asked:,}"
+    return stats.ratio(failed, asked), f"{failed:,} of {asked:,}"
 
 
-def losses(key, rows, name, other, there):
-    """The Finding of two servers' losses."""
+def wait(rows, name):
+    """A server's median latency in words."""
+    share, _ = lost(rows, name)
+    if share >= 0.5:
+        return f"{name} timed out"
+    most = max((row["p50_ms"] for row in rows if row["variant"] == name), default=math.nan)
+    return f"{name} has no steady state" if math.isnan(most) else f"at most {number(most)} ms"
+
+
+def beside(key, rows, name, other, there):
+    """The Findings of two servers in the attack, in words: a ratio of nothing, or of a latency to
+    the clients' patience, would mean nothing."""
     (share, words), (_, others) = lost(rows, name), lost(rows, other)
-    return Finding(key, f"share of the attack's requests that are lost, {name} ({words}; {other}: "
-                   f"{others})", exact(share), there)
+    return [Finding(key, f"requests of the attack that are lost, {name} beside {other}",
+                    exact(share), there, said=f"{words}; {other} {others}"),
+            Finding(f"{key}-latency", f"median latency in the attack, {name} beside {other}",
+                    said=f"{wait(rows, name)}, where {wait(rows, other)}")]
 
 
 def points_of(seen, levels, total):
@@ -59,12 +72,13 @@ def points_of(seen, levels, total):
             for start, end in arrivals.bins(total, BINS)]
 
 
+summaries = medians(("variant", "phase"), (
+    "failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share", "load_cpu_share"))
+
+
 def save(run, rows, over_time, colours):
-    """Saves the rows and their medians, and draws {server: points_of()}; returns rounds.sent()."""
+    """Saves the rows, and draws {server: points_of()}; returns the sentences of rounds.sent()."""
     run.save_table("", rows)
-    run.save_medians("summary", rows, ("variant", "phase"),
-                     ("failed_share", "p50_ms", "p95_ms", "level", "cpu_share", "sent_share",
-                      "load_cpu_share"))
 
     def curves(key, step=False):
         return [plot.Curve([row["at_s"] for row in over_time[name]],
@@ -76,4 +90,4 @@ def save(run, rows, over_time, colours):
         plot.Panel("median until the answer, or the client left, ms", curves("p50_ms"), log=True),
         plot.Panel("gzip level", curves("level", step=True),
                    limits={"bottom": 0, "top": CEILING + 0.5})])
-    return rounds.sent(rows)
+    return rounds.sent(rows)[1]

@@ -52,6 +52,12 @@ def medians(rows, keys, figures):
             for key, members in group(rows, *keys).items()}
 
 
+def median_rows(rows, keys, figures):
+    """The same as the rows of a table."""
+    return [{**dict(zip(keys, key)), **middle}
+            for key, middle in medians(rows, keys, figures).items()]
+
+
 def intervals(rows, keys, figures):
     """The same as (median, low, high), with the 95 % interval over the rows."""
     return {key: {figure: (median(row[figure] for row in members),

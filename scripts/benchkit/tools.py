@@ -21,6 +21,7 @@ PACKAGES = {
     "ethtool": ("ethtool", "ethtool"), "nginx": ("nginx-light", "nginx-core"),
     "lighttpd": ("lighttpd", "lighttpd"), "h2o": ("h2o", "h2o"), "caddy": ("caddy", "caddy"),
     "haproxy": ("haproxy", "haproxy"), "varnishd": ("varnish", "varnish"),
+    "redis-server": ("redis-server", "redis"),
     "openssl": ("openssl", "openssl"), "valgrind": ("valgrind", "valgrind"),
     "php-fpm": ("php-fpm", "php-fpm"), "npm": ("npm", "nodejs-npm"),
     "apache2": ("apache2-bin", "httpd-core")}
@@ -85,6 +86,15 @@ def httpd_module(name):
     raise BenchError(f"httpd's mod_{name}.so is missing from {', '.join(folders)}: "
                      "install apache2-bin (Debian) or httpd-core (Fedora), "
                      "or set ELASTIC_MODULES_DIR")
+
+
+def nginx_module(coding):
+    """The path of nginx's filter of a coding."""
+    found = glob.glob(f"/usr/lib*/nginx/modules/ngx_http_{coding}_filter_module.so")
+    if not found:
+        raise BenchError(f"nginx's filter of {coding} is missing: install "
+                         f"libnginx-mod-http-{coding}-filter (Debian), if the release has it")
+    return found[0]
 
 
 def elastic_module(build="plain", variable="ELASTIC_MODULE"):

@@ -63,6 +63,8 @@ el_bare_make() {
     if [ -e /etc/apt/apt.conf ]; then
         cp /etc/apt/apt.conf "$dir/etc/apt/"
     fi
+    # The administrator's certificates become effective with the package ca-certificates.
+    find /usr/local/share/ca-certificates -name '*.crt' -exec cp --parents {} "$dir" \;
     echo "$sources" >"$dir/etc/apt/sources.list"
     cp /etc/hosts /etc/resolv.conf "$dir/etc/"
 }

@@ -70,14 +70,16 @@ TABLE
 el_python "import matplotlib"                   | python3-matplotlib | python3-matplotlib
 el_python "import scipy"                        | python3-scipy   | python3-scipy
 el_python "import jinja2"                       | python3-jinja2  | python3-jinja2
-el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 command -v h2load                               | nghttp2-client  | nghttp2
 el_sbin nginx                                   | nginx-light     | nginx-core
+el_nginx_module brotli                          | optional:libnginx-mod-http-brotli-filter | nginx-mod-brotli
+el_nginx_module zstd                            | optional:libnginx-mod-http-zstd-filter | nginx-mod-zstd
 el_sbin lighttpd                                | lighttpd        | lighttpd
 el_lighttpd_deflate                             | lighttpd-mod-deflate | lighttpd
 command -v h2o                                  | optional:h2o    | h2o
 el_sbin haproxy                                 | haproxy         | haproxy
 el_sbin varnishd                                | varnish         | varnish
+command -v redis-server                         | redis-server    | redis
 command -v caddy                                | caddy           | caddy
 el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux
@@ -244,6 +246,11 @@ el_chromium() {
 # Not the snap of that name on Ubuntu.
 el_firefox() {
     command -v firefox-esr || [ -x /usr/lib64/firefox/firefox ]
+}
+
+# el_nginx_module CODING: succeeds if nginx has the filter of that coding.
+el_nginx_module() {
+    compgen -G "/usr/lib*/nginx/modules/ngx_http_$1_filter_module.so"
 }
 
 el_lighttpd_deflate() {

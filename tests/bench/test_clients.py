@@ -1,5 +1,6 @@
 """Clients of an open loop: what they make of whole, torn, refused and missing answers."""
 
+import collections
 import contextlib
 import math
 import os
@@ -10,7 +11,7 @@ import types
 
 import pytest
 
-from benchkit import clients, rounds, spikes
+from benchkit import arrivals, clients, rounds, spikes
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -38,7 +39,7 @@ def planted(behave):
     with socket.create_server(("127.0.0.1", 0), backlog=200) as listener:
         threading.Thread(target=accept, daemon=True).start()
         yield types.SimpleNamespace(
-            address="127.0.0.1", port=listener.getsockname()[1], pids=[os.getpid()],
+            addresses=[listener.getsockname()], pids=[os.getpid()],
             run=types.SimpleNamespace(server_cpu=0, progress=lambda: None)), seen
         listener.shutdown(socket.SHUT_RDWR)
 
@@ -54,6 +55,23 @@ def each(count, every=0.0, path="/sized"):
 
 def answer_all(connection, path):
     connection.sendall(CHUNKED if path == "/chunked" else SIZED)
+
+
+def test_each_visit_goes_to_its_server():
+    with planted(answer_all) as (one, first), planted(answer_all) as (other, second):
+        one.addresses += other.addresses
+        visits = [clients.Visit(0.001 * number, f"/{number}", place=number % 2)
+                  for number in range(40)]
+        seen = clients.replay(one, visits, {}, 30)
+    assert not seen.failures(0, math.inf)
+    assert [sorted(int(path[1:]) for path in paths) for paths in (first, second)] == [
+        list(range(0, 40, 2)), list(range(1, 40, 2))]
+
+
+def test_popular_things_follow_zipfs_law():
+    drawn = collections.Counter(arrivals.popular(100_000, "abcdefgh", 1))
+    assert drawn["a"] / drawn["b"] == pytest.approx(2, rel=0.1)
+    assert drawn["a"] / drawn["h"] == pytest.approx(8, rel=0.1)
 
 
 def test_each_is_answered_and_counted():
@@ -197,4 +215,6 @@ def test_a_phase_that_is_overrun_has_no_time():
     assert math.isnan(attack["p50_ms"]) and (attack["failed"], attack["level_least"]) == (1, 1)
     assert math.isnan(after["p95_ms"]) and not after["failed"]  # all of the CPU: a queue that grows
     rows = [{"variant": "a", **attack}, {"variant": "a", **after}, {"variant": "b", **before}]
-    assert spikes.lost(rows, "a") == (0.5, "1 of 2") and spikes.lost(rows, "b")[1] == "none of 1"
+    assert spikes.lost(rows, "a") == (0.5, "1 of 2") and spikes.lost(rows, "b")[1] == "0 of 1"
+    assert [one.here for one in spikes.beside("k", rows, "b", "a", "")] == [
+        "0 of 1; a 1 of 2", "at most 10 ms, where a timed out"]

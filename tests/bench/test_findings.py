@@ -12,7 +12,7 @@ import random
 import markupsafe
 import pytest
 
-from benchkit import cli, overhead, readme, report, results
+from benchkit import cli, overhead, readme, report, results, run
 from benchkit.findings import (LARGER, MET, MISSED, OPEN, OTHER, SAME, SMALLER, Finding, number,
                                paired)
 from benchkit.tools import ROOT, BenchError
@@ -28,6 +28,14 @@ EXPERIMENTS = json.loads(KEPT.read_text(encoding="utf-8"))["experiments"]
     ((0.0117, 0.01, 0.013), {"source": (0.4, 0.5)}, "0.0117 (0.0100 to 0.0130)", LARGER),
     ((0.95, 0.94, 0.96), {"source": (0.4, 0.5)}, "0.950 (0.940 to 0.960)", SMALLER),
     ((0.05, 0.04, 0.06), {"source": (0, 1)}, "0.0500 (0.0400 to 0.0600)", SAME),
+    # So are figures that are more than three times apart, with the reason if it is known.
+    ((121, 114, 124), {"source": (9.25, 9.25), "because": "plain is faster"},
+     "121 (114 to 124)", f"{LARGER}, because plain is faster"),
+    ((0.2, 0.19, 0.21), {"source": (0.05, 0.06)}, "0.200 (0.190 to 0.210)", SMALLER),
+    # Words, where a ratio of nothing would be a number.
+    ((0.0, 0.0, 0.0), {"said": "0 of 9,750"}, "0 of 9,750", OPEN),
+    ((math.nan, 0, math.inf), {"said": "1.2 ms, where static timed out"},
+     "1.2 ms, where static timed out", OPEN),
     # An interval that reaches over 1 says neither.
     ((0.9, 0.7, 1.2), {"source": (0.7, 0.9)}, "0.900 (0.700 to 1.20)", OPEN),
     ((0.5, 0.4, 0.6), {}, "0.500 (0.400 to 0.600)", OPEN),
@@ -71,8 +79,8 @@ def contradictions(facts):
         middle, low, high = (one[name] if one[name] is not None else math.inf
                              for name in ("figure", "low", "high"))
         again = Finding(one["key"], one["text"], (middle, low, high) if known else (
-            math.nan, 0, math.inf), limit=one["limit"])
-        if known and again.here != one["here"] or not known and "not measured" not in one["here"]:
+            math.nan, 0, math.inf), limit=one["limit"], said=one.get("said", ""))
+        if again.here != one["here"] and (known or not one["here"].startswith(again.here)):
             said.append(f"{one['key']}: its figure")
         if one["outcome"] == SAME and not (low >= 1 or high <= 1 or one["limit"]):
             said.append(f"{one['key']}: its direction")
@@ -101,7 +109,48 @@ def test_the_kept_page_has_each_headline_and_is_small():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(mark.format(part) in text for mark in (readme.MARK, readme.END)
                for part in ("figures", "regret"))
-    assert readme.written(text, KEPT.read_text(encoding="utf-8")) == text
+    experiments, again = cli.kept_again(KEPT)
+    assert readme.written(text, experiments | again) == text
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_kept_figures_are_those_of_the_kept_rows(name):
+    """Runs from before rows were kept have none."""
+    experiments, again = cli.kept_again(KEPT)
+    if name not in again:
+        pytest.skip("rows not kept")
+    assert results.differences(experiments[name], again[name])[1] == []
+
+
+def test_every_table_and_interval_is_made_again_of_the_rows(tmp_path, capsys, monkeypatch):
+    """Of rows with all that JSON lacks; a figure that is not theirs is named."""
+    rows = [{"leg": leg, "round": number, "cpu_usec_per_response": 3.25 + number / 3 + (leg == "B"),
+             "rate": math.nan if number == 2 else 10.0 * number, "p50_ms": math.inf,
+             **({"sent_bytes": 7} if number else {})} for number in range(6) for leg in "AB"]
+    assert repr(results.unpacked(json.loads(json.dumps(results.packed(rows))))) == repr(rows)
+    with run.Run("control", out=tmp_path) as one:
+        one.save_table("", rows)
+        results.save(one, results.Outcome("rate", "{here}"), cli.load_experiment("control"), "")
+        one.publish()
+    report.write(tmp_path, ["control", "levels"], {})
+    made = tmp_path / "report.json"
+    assert cli.recompute(made) == 0
+    assert capsys.readouterr().out == "control: 2 findings and rows of tables; all equal\n"
+    text = made.read_text(encoding="utf-8")
+    data = json.loads(text)
+    assert set(data["experiments"]["control"]["provenance"]) == {
+        "commit", "dirty", "module_sha256", "cpu", "kernel", "mpm"}
+    first = data["experiments"]["control"]["findings"][0]
+    first["low"] *= 1.001
+    made.write_text(json.dumps(data), encoding="utf-8")
+    assert cli.recompute(made) == 1
+    assert f"{first['key']}: {first['low']} is kept" in capsys.readouterr().out
+    results.rows_beside(made).unlink()
+    assert cli.recompute(made) == 0
+    assert capsys.readouterr().out == "control: rows not kept\n"
+    monkeypatch.setattr(report, "MOST_ROWS", 10)
+    with pytest.raises(BenchError, match="more than 10"):
+        report.write(tmp_path, ["control"], {})
 
 
 def test_what_was_not_run_is_named(monkeypatch, tmp_path):

@@ -100,8 +100,10 @@ def test_run_ends_its_processes_and_removes_its_directory(monkeypatch, tmp_path)
 def test_run_publishes_tables_with_the_columns_of_all_rows(tmp_path):
     with run.Run("x", out=tmp_path / "out") as one:
         one.save_table("", [{"a": 1}, {"a": 2, "b": "é"}])
-        one.save_medians("y", [{"a": 1, "b": 2}, {"a": 1, "b": 4}], ("a",), ("b",))
+        one.write_table("y", stats.median_rows([{"a": 1, "b": 2}, {"a": 1, "b": 4}], "a", "b"),
+                        "medians")
         one.publish()
+        assert list(one.raw) == [""] and list(one.tables) == ["x-y"]
     assert [(tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("x.csv", "x-y.csv")
             ] == ["a,b\n1,\n2,é\n", "a,b\n1,3.0\n"]
 

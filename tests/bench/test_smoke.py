@@ -27,7 +27,7 @@ def test_wrong_usage(arguments, says):
 
 @pytest.mark.parametrize("name", [
     "static-vs-dynamic", "content", "levels", "lan-packets", "once", "p95", "spike", "day", "load",
-    "gain", "first"])
+    "gain", "first", "stores", "idle"])
 def test_an_experiment_at_its_smallest(module, tmp_path, name):
     seen = bench(name, "--smoke", "--out", tmp_path)
     assert seen.returncode == 0, seen.stderr
@@ -37,6 +37,7 @@ def test_an_experiment_at_its_smallest(module, tmp_path, name):
     measured = [one for one in facts["findings"] if one["figure"] is not None]
     assert len(measured) >= 2
     assert facts["corpora"] and facts["plots"]
+    assert "all equal" in bench("recompute", "--out", tmp_path).stdout
     assert (tmp_path / f"{name}.csv").read_text(encoding="utf-8").count("\n") > 2
     again = bench(name, "--smoke", "--out", tmp_path, "--resume")
     assert again.returncode == 0 and f"{name}: done before" in again.stderr

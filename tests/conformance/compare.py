@@ -140,8 +140,9 @@ def main():
     text = "\n".join([
         "# HTTP's rules for compression, asked of several servers", "",
         "    tests/conformance/compare --markdown docs/results/conformance.md", "",
-        f"{datetime.date.today()}; {', '.join(versions)}; each with its compression turned on and "
-        "nothing else tuned. ✓ kept, ✗ broken, – not asked (the server has no such feature, or "
+        f"{datetime.date.today()}; {', '.join(versions)}; each with its compression turned on, "
+        "else [as in the benchmarks](README.md#how-the-servers-were-configured), nginx with "
+        "`gzip_vary on`. ✓ kept, ✗ broken, – not asked (the server has no such feature, or "
         "nothing was set up for it). `tests/conformance/run --base URL` asks any server.", "",
         *(f"{note}\n" for note in notes), table(found)])
     if asked.markdown:

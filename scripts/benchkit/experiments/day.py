@@ -59,7 +59,8 @@ def running(rows, count, of):
               key=lambda some: sum(row["requests"] for row in some))
 
 
-def find(days):
+def find(tables):
+    days, _ = rounds.sent(tables["days"])
     steady = [day for day in days if day["steady"]]
 
     def to(other, rows, key, text, column, there, source):
@@ -100,14 +101,12 @@ def run(run):
     run.save_table("days", days, "each day")
     middle = stats.medians(hours, ("variant", "hour"), ("requests", "level", "cpu_share", "bytes"))
     plot.panels(run, "", "demand, level, CPU and traffic over the day (medians)", "hour", [
-        plot.Panel(label, [plot.Curve(range(HOURS), [factor * middle[name, hour][key]
-                                                     for hour in range(HOURS)], name, colour)
-                           for name, colour in VARIANTS.items()])
+        plot.Panel(label, plot.by_group(middle, VARIANTS, key, factor))
         for key, label, factor in (("requests", "requests an hour", 1),
                                    ("level", "gzip level", 1), ("cpu_share", "CPU, share", 1),
                                    ("bytes", "MB an hour", 1e-6))], width=13)
-    good, unsent = rounds.sent(days)
-    return Outcome(find(good), "bytes", "Over a day, the elastic level sends {here} of the bytes "
+    _, unsent = rounds.sent(days)
+    return Outcome("bytes", "Over a day, the elastic level sends {here} of the bytes "
                    "that level 1 sends.",
                    conditions=[*unsent, *rounds.remarks(days, "variant")],
                    tools=("h2load", "php-fpm"))

@@ -80,7 +80,8 @@ def mean_bytes(rows, case, way):
                        and (row["page"] > 1 or case != SITE)], 1)
 
 
-def find(rows, costs):
+def find(tables):
+    rows, costs = tables["pages"], tables[""]
     aims = {("dcz 9", SITE): {"there": "at most 0.68", "aim": (0, 0.68)}}
     of = [row for row in costs if row["case"] == SITE]
     return [Finding(f"{name}, {case}", f"bytes of {name}, to br 5's: {case}", exact(stats.ratio(
@@ -90,6 +91,14 @@ def find(rows, costs):
             for name in ("dcz 9", "dcz 3")] + [overhead.finding(
         f"cpu {name}", f"CPU beyond identity's, {name}, to {STOCK}'s: {SITE}", of, {"way": name},
         {"way": STOCK}, {"way": IDENTITY}) for name in ("dcz 3", "dcz 9", BR)]
+
+
+def summaries(tables):
+    middle = stats.medians(tables[""], ("case", "way"), [overhead.STEADY])
+    return {"summary": ([
+        {"case": case, "way": way, "bytes": mean_bytes(tables["pages"], case, way),
+         "cpu_usec": figures[overhead.STEADY]} for (case, way), figures in middle.items()],
+        "bytes of a page with a dictionary, and the CPU of its response; medians")}
 
 
 def draw(run, rows):
@@ -129,12 +138,6 @@ def run(run):
     costs = cost(run, servers, steps)
     run.save_table("pages", rows)
     run.save_table("", costs)
-    run.save_table("summary", [
-        {"case": case, "way": way, "bytes": mean_bytes(rows, case, way),
-         "cpu_usec": figures[overhead.STEADY]}
-        for (case, way), figures in stats.medians(costs, ("case", "way"),
-                                                  [overhead.STEADY]).items()],
-        "bytes of a page with a dictionary, and the CPU of its response; medians")
     draw(run, rows)
-    return Outcome(find(rows, costs), f"dcz 9, {SITE}", "With a dictionary, pages from the second "
+    return Outcome(f"dcz 9, {SITE}", "With a dictionary, pages from the second "
                    "on take {here} of brotli's bytes.", conditions=notes)

@@ -7,7 +7,7 @@ import re
 import socket
 import time
 
-from benchkit import beside, codecs, corpus, differences, plot, tools, web
+from benchkit import beside, codecs, corpus, differences, plot, stats, tools, web
 from benchkit.findings import NOTHING, Finding, exact
 from benchkit.http1 import Responses
 from benchkit.results import Outcome
@@ -217,11 +217,12 @@ def in_chromium(run, site, text, notes):
     except tools.BenchError as problem:
         notes.append(f"Not measured: Chromium: {problem}.")
         return
-    run.save_medians("chromium", rows, ("link", "server"), ("style_ms", "painted_ms", "last_ms"),
-                     "milliseconds until Chromium asks for the style sheet, paints, and is done")
+    run.save_table("chromium", rows)
 
 
-def find(rows, scripts):
+def find(tables):
+    rows, scripts = tables[""], tables["scripts"]
+
     def worst(column, *begins, of="one"):
         found = [row[column] / row.get(of, 1) for row in rows if row["server"].startswith(begins)
                  and row["segments"] > AT_ONCE]
@@ -245,6 +246,17 @@ def find(rows, scripts):
         Finding("script-stock", "the same, mod_deflate and mod_brotli", latest("mod_"))]
 
 
+def summaries(tables):
+    found = {"heads-summary": (
+        stats.median_rows(tables["heads"], ("setup", "kb", "way"), ("first_ms", "last_ms")),
+        "milliseconds until the first text of a file, and until its end, medians")}
+    if "chromium" in tables:
+        found["chromium-summary"] = (stats.median_rows(
+            tables["chromium"], ("link", "server"), ("style_ms", "painted_ms", "last_ms")),
+            "milliseconds until Chromium asks for the style sheet, paints, and is done, medians")
+    return found
+
+
 def draw(run, shares):
     with plot.figure(run, "", f"{PAGE} KB: share of the text after each segment") as (axes,):
         for name in filter(shares.get, DRAWN):
@@ -264,13 +276,11 @@ def run(run):
     differences.put(site, DICTIONARY, dictionary)
     rows, shares = by_segments(run, site, bodies, dictionary, notes)
     run.save_table("", rows, "segments of a response until the first text and half of it")
-    heads = head_of_files(run, site, bodies)
-    run.save_medians("heads", heads, ("setup", "kb", "way"), ("first_ms", "last_ms"),
-                     "milliseconds until the first text of a file, and until its end, medians")
+    run.save_table("heads", head_of_files(run, site, bodies))
     scripts = scripted(run, site, bodies[PAGE])
     run.save_table("scripts", scripts, "seconds until the first text of a page whose script works")
     if run.scale != "smoke":
         in_chromium(run, site, bodies[PAGE], notes)
     draw(run, shares)
-    return Outcome(find(rows, scripts), "zstd-first", "A decoder has the first text of a zstd "
+    return Outcome("zstd-first", "A decoder has the first text of a zstd "
                    "response after {here} segments at the most.", conditions=notes)

@@ -35,7 +35,8 @@ def names_of(engine):
     return [f"{engine}, {level}" for level in (*LEVELS, DEFAULT)]
 
 
-def find(rows):
+def find(tables):
+    rows, _ = regimes.results(tables[""])
     found = []
     for engine in ENGINES:
         *pinned, ours = names_of(engine)
@@ -65,18 +66,21 @@ def spread(rows, levels):
     return max(beyond) / min(beyond) if beyond and min(beyond) > 0 else math.nan
 
 
+def summaries(tables):
+    good, _ = regimes.results(tables[""])
+    return {"rounds": (good, "each round")} | {engine: (regret.summary(
+        [row for row in good if row["leg"] in names_of(engine)], legs.GZIP_ALONE, RATE),
+        f"{engine}: to the best leg, {RATE} Mbit/s") for engine in ENGINES}
+
+
 def run(run):
     _, good, said = regimes.measured(run, FAMILIES[run.scale], legs.known, LENGTHS[run.scale])
-    for engine in ENGINES:
-        made = regret.summary([row for row in good if row["leg"] in names_of(engine)],
-                              legs.GZIP_ALONE, RATE)
-        run.save_table(engine, made, f"{engine}: to the best leg, {RATE} Mbit/s")
     plot.panels(run, "", "regret by load, zlib alone and today's engines, clients of gzip, "
                 f"{RATE} Mbit/s", "load of making the pages", [load.curves(
                     good, names_of(engine), RATE, {f"{engine}, {level}": colour
                                                    for level, colour in DRAWN.items()}, engine)
                     for engine in ENGINES], width=8)
-    return Outcome(find(good), "zlib-single", "With zlib alone, the level that one would pin takes "
+    return Outcome("zlib-single", "With zlib alone, the level that one would pin takes "
                    "{here} times as long as the best of each load: that is what following it can "
                    "win. Below it stands the same of today's engines.", regimes.counts(good), said,
                    ("php-fpm",))

@@ -3,7 +3,7 @@ load beforehand; his alternative to a level that follows it is one pinned level.
 
 import math
 
-from benchkit import arrivals, legs, plot, regimes, regret, rounds, site
+from benchkit import arrivals, legs, plot, regimes, regret, rounds, site, stats
 from benchkit.findings import Finding, compare, exact, number
 from benchkit.legs import BROWSERS, DEFAULT, DEFAULT_GZIP, GOALS, IDENTITY, RATES
 from benchkit.regimes import Family, Length
@@ -127,7 +127,7 @@ def flood_findings(flooded):
             continue
         lost, asked = ({leg: sum(row[key] for row in one) for leg, one in of.items()}
                        for key in ("failed", "arrivals"))
-        words = "; ".join(f"{leg} {lost[leg] or 'none'} of {asked[leg]:,}" for leg in of)
+        words = "; ".join(f"{leg} {lost[leg]:,} of {asked[leg]:,}" for leg in of)
         found.append(Finding(f"flood-lost {name}", f"requests that the flood loses, {name} beyond "
                              f"those of {CHEAPEST} ({words})",
                              exact(lost[name] - lost[CHEAPEST]), "at most 0", aim=(-math.inf, 0)))
@@ -170,25 +170,37 @@ def curves(rows, names, rate, colours, title):
                       title=title, limits={"bottom": 0.9, "top": 2})
 
 
+def find(tables):
+    good, _ = regimes.results(tables[""])
+    flooded, _ = rounds.sent(tables["flood-rounds"])
+    return [one for population in legs.POPULATIONS for rate in RATES
+            for one in regret_findings(good, population, rate)] + flood_findings(flooded)
+
+
+def summaries(tables):
+    good, _ = regimes.results(tables[""])
+    found = {"rounds": (good, "each round")}
+    for population, whom in legs.POPULATIONS.items():
+        for rate in RATES:
+            made = regret.summary(good, population, rate)
+            if made:
+                found[f"{population.replace(' ', '-')}-{rate}"] = (
+                    made, f"to the best leg, {whom}, {rate} Mbit/s")
+    return found | {"flood": (stats.median_rows(tables["flood-rounds"], ("leg",), (
+        "arrivals", "failed", "worst_second_p50_ms", "sent_share", "load_cpu_share")),
+        "the flood")}
+
+
 def run(run):
     passes, good, said = regimes.measured(run, FAMILIES[run.scale], legs.known, LENGTHS[run.scale])
     names = [name for name in FLOODED if name in passes.servers]
     flooded, seconds = flood(run, passes, names[:run.pick(2, 4, len(names))],
                              run.pick(1, 1, passes.length.rounds))
-    for population, whom in legs.POPULATIONS.items():
-        for rate in RATES:
-            made = regret.summary(good, population, rate)
-            if made:
-                run.save_table(f"{population.replace(' ', '-')}-{rate}", made,
-                               f"to the best leg, {whom}, {rate} Mbit/s")
-    run.save_medians("flood", flooded, ("leg",), ("arrivals", "failed", "worst_second_p50_ms",
-                                                  "sent_share", "load_cpu_share"), "the flood")
+    run.save_table("flood-rounds", flooded)
     run.save_table("flood-seconds", seconds)
     draw(run, good, seconds)
-    some, drowned = rounds.sent(flooded)
-    found = [one for population in legs.POPULATIONS for rate in RATES
-             for one in regret_findings(good, population, rate)]
-    return Outcome(found + flood_findings(some), f"{BROWSERS}-5-mean", "With default settings a "
+    _, drowned = rounds.sent(flooded)
+    return Outcome(f"{BROWSERS}-5-mean", "With default settings a "
                    "page takes at most {here} times as long to arrive as with the best leg of the "
                    "regime.", SCALED[run.scale] + regimes.counts(good), [*said, *drowned],
                    ("nginx", "php-fpm"))

@@ -110,7 +110,10 @@ def beyond(found, clients):
     return {name: round((kb - base) / clients) for name, kb in found.items()}
 
 
-def find(sent, received):
+def find(tables):
+    sent = {kind: {row["response"]: row[kind] for row in tables[""]} for kind in PAGES}
+    received = {row["request body"]: row["kb"] for row in tables["uploads"]}
+
     def compare(key, what, kind, one, other):
         return Finding(key, f"KB of a response of {what}, {one}'s to {other}'s",
                        exact(ratio(sent[kind][one], sent[kind][other])))
@@ -151,5 +154,5 @@ def run(run):
     received = beyond({name: uploads(run, name, body, clients) for name in UPLOADS}, clients)
     run.rounds = 1
     save(run, sent, received)
-    return Outcome(find(sent, received), "gzip", "A streamed response takes {here} of the memory "
+    return Outcome("gzip", "A streamed response takes {here} of the memory "
                    "that mod_deflate takes at the same level.", f"{clients} clients.")

@@ -37,7 +37,8 @@ def base_of(name):
     return {"server": NGINX_BASE if name.startswith("nginx") else BASE}
 
 
-def find(rows):
+def find(tables):
+    rows = tables[""]
     present = {row["server"] for row in rows}
     found = []
     for key, leg, peer, most in TARGETS:
@@ -62,6 +63,26 @@ def find(rows):
             ("cpu", "CPU of a response", "cpu_usec_per_response", 1),
             ("memory", "memory of the server at work", "memory_peak_kb", 1),
             ("p95", "p95 of latency", "p95_ms", 1))]
+
+
+FIGURES = ("rate", "sent_bytes", "cpu_usec_per_response", "p95_ms", "memory_peak_kb",
+           overhead.STEADY)
+
+
+def summaries(tables):
+    middle = stats.medians(tables[""], ("server", "size"), FIGURES)
+    return {
+        "page": ([{"server": name, "bytes": one["sent_bytes"],
+                   "pages_per_second": round(one["rate"]), "cpu_usec": one["cpu_usec_per_response"],
+                   "p95_ms": one["p95_ms"], "memory_kb": one["memory_peak_kb"]}
+                  for (name, size), one in middle.items() if size == PAGE],
+                 f"a page of {PAGE} KB from every server, medians"),
+        "sizes": ([{"server": name, "kb": size, "bytes": one["sent_bytes"],
+                    "compression_usec": round(one[overhead.STEADY] - middle[base][
+                        overhead.STEADY], 1)}
+                   for (name, size), one in middle.items() if name in ALL_SIZES
+                   and (base := (base_of(name)["server"], size)) in middle],
+                  "compression CPU and bytes by size, medians")}
 
 
 def draw(run, middle):
@@ -103,23 +124,8 @@ def run(run):
         run, legs, CLIENTS, run.pick(.005, .05, .1), lambda leg: load.TAIL * (
             leg.labels["size"] == PAGE and run.scale == "normal")), ("server", "size"))
     run.save_table("", rows)
-    figures = ("rate", "sent_bytes", "cpu_usec_per_response", "p95_ms", "memory_peak_kb",
-               overhead.STEADY)
-    middle = stats.medians(rows, ("server", "size"), figures)
-    run.save_table("page", [
-        {"server": name, "bytes": one["sent_bytes"], "pages_per_second": round(one["rate"]),
-         "cpu_usec": one["cpu_usec_per_response"], "p95_ms": one["p95_ms"],
-         "memory_kb": one["memory_peak_kb"]}
-        for (name, size), one in middle.items() if size == PAGE],
-        f"a page of {PAGE} KB from every server, medians")
-    run.save_table("sizes", [
-        {"server": name, "kb": size, "bytes": one["sent_bytes"],
-         "compression_usec": round(one[overhead.STEADY] - middle[base_of(name)["server"], size][
-             overhead.STEADY], 1)} for (name, size), one in middle.items()
-        if name in ALL_SIZES and base_of(name)["server"] in servers],
-        "compression CPU and bytes by size, medians")
-    draw(run, middle)
-    return Outcome(find(rows), "gzip-6", "gzip 6 takes {here} of mod_deflate 6's CPU for the same "
+    draw(run, stats.medians(rows, ("server", "size"), FIGURES))
+    return Outcome("gzip-6", "gzip 6 takes {here} of mod_deflate 6's CPU for the same "
                    "bytes.", conditions=[*notes, *rounds.remarks(rows, "server")],
                    tools=tuple(dict.fromkeys(["h2load", *(one.name for one in servers.values()
                                                           if one.name != "httpd")])))

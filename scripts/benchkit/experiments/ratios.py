@@ -7,7 +7,7 @@ import typing
 
 from benchkit import codecs, corpus, handler, load, overhead, plot, rounds, server, stats, web
 from benchkit.findings import Finding, compare, exact, number
-from benchkit.results import PAPER, Outcome
+from benchkit.results import PAPER, Outcome, medians
 from benchkit.setups import CACHE, CACHED, KEPT, LEVEL_6, location, mod_deflate
 from codeckit import engines
 
@@ -16,9 +16,8 @@ FIGURES = "rate", "sent_bytes", "cpu_usec_per_response", "p50_ms"
 
 
 def finish(run, rows, keys, figures=FIGURES):
-    """Saves the rows and their medians; returns the medians with their intervals."""
+    """Saves the rows; returns the medians with their intervals."""
     run.save_table("", rows)
-    run.save_medians("summary", rows, keys, figures)
     return stats.intervals(rows, keys, figures)
 
 
@@ -34,13 +33,16 @@ def control(run):
     rows = load.closed(run, legs, 4, run.pick(.05, .1, .3))
     run.save_table("", rows)
     return Outcome(
-        [compare(rows, key, f"{name}, B's to A's", {"leg": "B"}, {"leg": "A"}, key,
-                 "1, within 5 %", aim=(0.95, 1.05)) for key, name in (
-                     ("cpu_usec_per_response", "CPU per response"),
-                     ("rate", "requests per second"))],
         "cpu_usec_per_response", "Two legs that do the same differ by a factor of {here}: what is "
         "smaller than that cannot be seen here.", conditions=rounds.remarks(rows),
         tools=("h2load",))
+
+
+def control_findings(tables):
+    return [compare(tables[""], key, f"{name}, B's to A's", {"leg": "B"}, {"leg": "A"}, key,
+                    "1, within 5 %", aim=(0.95, 1.05)) for key, name in (
+                        ("cpu_usec_per_response", "CPU per response"),
+                        ("rate", "requests per second"))]
 
 
 # Of the source: the bytes of its play, and its requests a second. Gzip left 0.298 of the play.
@@ -60,8 +62,9 @@ def static_vs_dynamic(run):
     legs = [rounds.Leg({"variant": name}, httpd, f"/{folder}/page.html", body,
                        "" if name == "plain" else "gzip", "gzip")
             for name, (folder, _) in WAYS.items()]
-    lengths = {leg.name: exact(float("Content-Length" in httpd.get(leg.path, leg.headers)[1]))
-               for leg in legs}
+    run.save_table("lengths", [
+        {"variant": leg.name,
+         "length": float("Content-Length" in httpd.get(leg.path, leg.headers)[1])} for leg in legs])
     web.wait_cached(httpd, ["/cached/page.html"])
     rows = load.closed(run, legs, CONNECTIONS, run.pick(.1, 1, 2))
     spread = finish(run, rows, ("variant",))
@@ -77,13 +80,24 @@ def static_vs_dynamic(run):
                     color=colours)
         traffic.set_ylabel("KB of a response")
 
+    return Outcome(
+        "each", "Compressed for each request, the page is served {here} times as often as plain; "
+        "precompressed or kept, that cost is gone.", conditions=rounds.remarks(rows, "variant"),
+        tools=("h2load",))
+
+
+def static_findings(tables):
+    rows = tables[""]
+    lengths = {row["variant"]: exact(row["length"]) for row in tables["lengths"]}
+
     def often(key, over, under):
         there = REPORTED[over] / REPORTED[under]
         return compare(rows, key, f"requests a second, {over} to {under}", {"variant": over},
                        {"variant": under}, "rate", f"{number(there)} times as often",
-                       source=(there, there))
+                       source=(there, there), because="plain pages are sent far more often here "
+                       "than there, and compressed ones about as often")
 
-    return Outcome([
+    return [
         often("each", "each time", "plain"), often("kept", "kept", "plain"),
         often("kept-each", "kept", "each time"),
         compare(rows, "cached", "requests a second, compressed at the first request, to "
@@ -92,10 +106,7 @@ def static_vs_dynamic(run):
         Finding("length-kept", "Content-Length of the precompressed page", lengths["kept"],
                 "1: it says its length"),
         Finding("length-each", "Content-Length of the page compressed for each request",
-                lengths["each time"], "0: it says none")],
-        "each", "Compressed for each request, the page is served {here} times as often as plain; "
-        "precompressed or kept, that cost is gone.", conditions=rounds.remarks(rows, "variant"),
-        tools=("h2load",))
+                lengths["each time"], "0: it says none")]
 
 
 CLIENTS = 20
@@ -131,6 +142,14 @@ def small_files(run):
             for variant, (label, colour, _) in VARIANTS.items()})
         axes.set(yscale="log", xlabel="file", ylabel="requests a second and client")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=3, fontsize=8)
+    return Outcome(
+        "small", "Up to 32 KB, files that are kept compressed are served {here} times as often as "
+        "uncompressed ones: on a fast network small files gain nothing.",
+        conditions=rounds.remarks(rows), tools=("h2load",))
+
+
+def small_findings(tables):
+    rows = tables[""]
     small = [row for row in rows if row["body_bytes"] <= SMALL]
     large = [row for row in rows if row["body_bytes"] > SMALL]
     alone = {row["file"] for row in rows
@@ -140,7 +159,7 @@ def small_files(run):
         return compare(of, key, text, {"variant": over}, {"variant": under}, figure, there,
                        ("file",), **more)
 
-    return Outcome([
+    return [
         sides(small, "small", "requests a second up to 32K, kept gzip to identity", "rate",
               "about 0.9 times", source=(0.9, 0.9)),
         sides(large, "large", "requests a second above 32K, kept gzip to identity", "rate",
@@ -150,13 +169,10 @@ def small_files(run):
         sides(rows, "cached", "requests a second, kept at the first request to precompressed",
               "rate", "at least 0.95", "cached", aim=(0.95, 9), under="kept"),
         Finding("alone", "files that the one-segment threshold leaves as they are",
-                exact(len(alone)), "at least one", aim=(1, len(files))),
+                exact(len(alone)), "at least one", aim=(1, math.inf)),
         sides([row for row in rows if row["file"] in alone], "threshold", "CPU of these files, "
               "left alone to compressed", "cpu_usec_per_response",
-              "nothing is gained by compressing them", "threshold", "gzip", source=(0, 1))],
-        "small", "Up to 32 KB, files that are kept compressed are served {here} times as often as "
-        "uncompressed ones: on a fast network small files gain nothing.",
-        conditions=rounds.remarks(rows), tools=("h2load",))
+              "nothing is gained by compressing them", "threshold", "gzip", source=(0, 1))]
 
 
 def context_reuse(run):
@@ -188,19 +204,24 @@ def context_reuse(run):
                        colours[engine], "o-" if context == engines.KEPT else "x--").draw(axes)
         axes.set(yscale="log", xlabel="bytes out / bytes in", ylabel="files per second of CPU")
         axes.legend(fontsize=7)
-    zlib = [row for row in rows if row["engine"] == "zlib"]
-    kept = [row for row in zlib if row["context"] == engines.KEPT]
-    return Outcome([
-        compare(zlib, "fresh", "files a second, zlib's fresh encoders to kept ones",
-                {"context": engines.FRESH}, {"context": engines.KEPT}, "files_per_second",
-                "0.65 times as many", ("level",), source=(0.65, 0.65)),
-        compare(kept, "bytes", "zlib's bytes, level 9 to level 5", {"level": 9}, {"level": 5},
-                "ratio", "“only very small gains” above level 5", source=(0.9, 1)),
-        compare(kept, "speed", "zlib's files a second, level 9 to level 5", {"level": 9},
-                {"level": 5}, "files_per_second", "about 0.6 times", source=(0.6, 0.6))],
+    return Outcome(
         "fresh", "An encoder made for each response serves {here} times as many files as one that "
         "is kept: this module keeps them.",
         f"{len(bodies)} files, {total / len(bodies):.0f} bytes on average.")
+
+
+def context_findings(tables):
+    zlib = [row for row in tables[""] if row["engine"] == "zlib"]
+    kept = [row for row in zlib if row["context"] == engines.KEPT]
+    return [
+        compare(zlib, "fresh", "files a second, zlib's fresh encoders to kept ones",
+                {"context": engines.FRESH}, {"context": engines.KEPT}, "files_per_second",
+                "0.65 times as many", ("level",), source=(0.65, 0.65), because="zlib's encoders lie "
+                "in memory of malloc, which nothing collects as garbage"),
+        compare(kept, "bytes", "zlib's bytes, level 9 to level 5", {"level": 9}, {"level": 5},
+                "ratio", "“only very small gains” above level 5", source=(0.9, 1)),
+        compare(kept, "speed", "zlib's files a second, level 9 to level 5", {"level": 9},
+                {"level": 5}, "files_per_second", "about 0.6 times", source=(0.6, 0.6))]
 
 
 LEVELS = range(1, 10)
@@ -223,8 +244,15 @@ def content(run):
                      "cpu_seconds": round(seconds, 7)})
     sites = summarize_sites(rows)
     run.save_table("", rows)
-    run.save_table("sites", sites, "sites")
     draw_sites(run, sites)
+    return Outcome(
+        "effort", "From level 1 to 9 the effort grows {here} times, for the few bytes in the second"
+        " row.", f"{len(sites)} sites.")
+
+
+def content_findings(tables):
+    rows = tables[""]
+    sites = summarize_sites(rows)
 
     def by_level(key, text, over, under, column, there, *source):
         return compare(rows, key, text, {"level": over}, {"level": under}, column, there,
@@ -232,7 +260,7 @@ def content(run):
 
     speed = -stats.correlation([site["ratio_6"] for site in sites],
                                [site["mb_per_second_6"] for site in sites])
-    return Outcome([
+    return [
         by_level("effort", "CPU of level 9, to level 1's, mean of the sites", 9, 1, "cpu_seconds",
                  "2 to 6.5 times", 2, 6.5),
         by_level("gain", "bytes of level 9, to level 1's", 9, 1, "bytes_out", "0.73 to 0.91",
@@ -247,9 +275,7 @@ def content(run):
                 exact(speed), "highly correlated"),
         Finding("cheapest", "the level that is cheapest for most sites",
                 exact(float(statistics.mode(site["best_level"] for site in sites))),
-                "7; some 6 or 8")],
-        "effort", "From level 1 to 9 the effort grows {here} times, for the few bytes in the second"
-        " row.", f"{len(sites)} sites.")
+                "7; some 6 or 8")]
 
 
 def summarize_sites(rows):
@@ -288,6 +314,7 @@ def draw_sites(run, sites):
 
 
 CODINGS = {"gzip": LEVELS, "br": range(0, 10), "zstd": range(1, 13)}
+NOT_ZLIB = "gzip 1 is ISA-L's here, and not zlib's"
 STOCK = "mod_deflate"  # zlib alone: the difference to it is due to the engine
 COLOURS = {"gzip": plot.GZIP, "br": plot.BR, "zstd": plot.KEPT, STOCK: plot.IDENTITY}
 
@@ -322,20 +349,23 @@ def levels_legs(run, page):
     return legs
 
 
+def levels_summary(rows):
+    middle = stats.medians(rows, ("coding", "level"), ("sent_bytes", overhead.STEADY))
+    base = middle["identity", 0][overhead.STEADY]
+    return [{"coding": coding, "level": level, "sent_bytes": one["sent_bytes"],
+             "saved_percent": round(100 - 100 * one["sent_bytes"] / rows[0]["body_bytes"], 2),
+             "capacity": round(stats.ratio(1e6, one[overhead.STEADY]), 1),
+             "compression_usec": round(one[overhead.STEADY] - base, 1)}
+            for (coding, level), one in middle.items()]
+
+
 def levels(run):
     page = corpus.text(120 * KB)
     run.add_corpus("page", [page], corpus.origin())
     legs = levels_legs(run, page)
     rows = overhead.steady(load.closed(run, legs, 4, run.pick(.02, .1, .2)), ("coding", "level"))
     run.save_table("", rows)
-    middle = stats.medians(rows, ("coding", "level"), ("sent_bytes", overhead.STEADY))
-    base = middle["identity", 0][overhead.STEADY]
-    summary = [{"coding": coding, "level": level, "sent_bytes": one["sent_bytes"],
-                "saved_percent": round(100 - 100 * one["sent_bytes"] / len(page), 2),
-                "capacity": round(stats.ratio(1e6, one[overhead.STEADY]), 1),
-                "compression_usec": round(one[overhead.STEADY] - base, 1)}
-               for (coding, level), one in middle.items()]
-    run.save_table("summary", summary, "medians")
+    summary = levels_summary(rows)
     plot.panels(run, "", "bytes, capacity and compression time by level", "level", [
         plot.Panel(label, [plot.Curve(
             [row["level"] for row in summary if row["coding"] == coding and row[key] > 0],
@@ -346,28 +376,35 @@ def levels(run):
             ("sent_bytes", "KB sent", 1 / KB, False),
             ("capacity", "responses per second of CPU", 1, True),
             ("compression_usec", "compression, ms of CPU", 1e-3, True))])
+    return Outcome("time", "gzip 9 takes {here} times the compression time of gzip 1, for the bytes "
+                   "that the fourth row of figures shows.", conditions=rounds.remarks(rows),
+                   tools=("h2load",))
+
+
+def levels_findings(tables):
+    rows = tables[""]
 
     def time(key, text, over, under, **more):
         return overhead.finding(key, f"compression time of {text}'s", rows, over, under,
-                                labels("identity", 0), **more)
+                                labels("identity", 0), because=NOT_ZLIB, **more)
 
     sides = labels("gzip", 9), labels("gzip", 1)
-    return Outcome([
+    return [
         *(time(key, f"{coding} 9, to level 1", labels(coding, 9), labels(coding, 1),
                there="3 times; 2 to 6.5 by site", source=(2, 6.5))
           for key, coding in (("time", "gzip"), ("stock", STOCK))),
         compare(rows, "cpu", "CPU of a response at gzip 9, to gzip 1's", *sides, overhead.STEADY,
-                "3: a third of the capacity", source=(3, 3)),
+                "3: a third of the capacity", source=(3, 3), because=NOT_ZLIB),
         compare(rows, "bytes", "bytes of gzip 9, to gzip 1's", *sides, "sent_bytes",
                 "0.73 to 0.91", source=(0.73, 0.91)),
         *(time(f"stock-{level}", f"gzip {level}, to mod_deflate {level}", labels("gzip", level),
-               labels(STOCK, level)) for level in (1, 6, 9))],
-        "time", "gzip 9 takes {here} times the compression time of gzip 1, for the bytes that the "
-        "third row of figures shows.", conditions=rounds.remarks(rows), tools=("h2load",))
+               labels(STOCK, level)) for level in (1, 6, 9))]
 
 
 class Experiment(typing.NamedTuple):
     run: object
+    find: object
+    summaries: object
     SECONDS: tuple
     TITLE: str
     SETUP: str
@@ -377,18 +414,19 @@ class Experiment(typing.NamedTuple):
 
 TABLE = {
     "control": Experiment(
-        control, (2, 10, 30),
+        control, control_findings, lambda tables: {}, (2, 10, 30),
         "the same leg under two names: what difference the harness sees where there is none",
         "One page of 64 KB, gzip level 6, four clients in a closed loop, as A and as B."),
     "static-vs-dynamic": Experiment(
-        static_vs_dynamic, (6, 30, 60),
+        static_vs_dynamic, static_findings, medians(("variant",), FIGURES), (6, 30, 60),
         "a 300 KB page: plain, compressed for each request, once, precompressed",
         "One page of 345 KB, gzip level 6, 100 connections in a closed loop.",
         "“gzip encoding and compress middleware” (2013)",
         "no figure; what wrk printed: 1381 requests a second plain, 225 compressed for each "
         "request, 2078 precompressed."),
     "small-files": Experiment(
-        small_files, (8, 40, 100), "identity against gzip for files of 1 KB to 1 MB over HTTP/2",
+        small_files, small_findings, medians(("file", "variant"), FIGURES), (8, 40, 100),
+        "identity against gzip for files of 1 KB to 1 MB over HTTP/2",
         "Eleven files, gzip level 6, 20 clients over HTTP/2 that each wait for the response. The "
         "files are made so that gzip leaves of each what the source's leave: up to 32K it fits "
         "one segment.",
@@ -397,7 +435,8 @@ TABLE = {
         "to 32K, then falling from 41 to 12; gzip 52 to 41 throughout. Areas of the bytes sent: "
         "identity's grow with the file, gzip's stay within a segment up to 32K."),
     "context-reuse": Experiment(
-        context_reuse, (3, 25, 70),
+        context_reuse, context_findings, medians(
+            ("engine", "level", "context"), ("ratio", "files_per_second")), (3, 25, 70),
         "web files: encoders made for each file and encoders kept, at each level",
         "The same web files in the same order, one thread, CPU time, each engine's own levels. "
         "`fresh`: an encoder is made for each file in memory fresh from the system; `remade`: in "
@@ -407,7 +446,9 @@ TABLE = {
         "library: little is gained above level 5. That a writer made for each request loses about "
         "35 % is in the text."),
     "content": Experiment(
-        content, (4, 20, 60), "sites: ratio, CPU time and cost of every level of gzip",
+        content, content_findings,
+        lambda tables: {"sites": (summarize_sites(tables[""]), "sites")}, (4, 20, 60),
+        "sites: ratio, CPU time and cost of every level of gzip",
         "The pages of each site; zlib as mod_deflate calls it, one encoder for each page, CPU "
         "time of one thread; 0.044 for an hour of one CPU and 0.09 for a gigabyte.",
         f"{PAPER}, table 3, figures 3 to 5",
@@ -415,7 +456,8 @@ TABLE = {
         "times, and 9 to 27 % of the bytes are saved; 4b: what compresses well is compressed "
         "fast; figure 5, the cheapest level of each site: mostly 7, for some 6 or 8."),
     "levels": Experiment(
-        levels, (5, 50, 110),
+        levels, levels_findings,
+        lambda tables: {"summary": (levels_summary(tables[""]), "medians")}, (5, 50, 110),
         "bytes, capacity and compression time at every level, for a 120 KB dynamic page",
         "One dynamic page of 120 KB, four clients in a closed loop over HTTP/1.1. Capacity is "
         "responses per second of the server's CPU, compression time its CPU per response less "

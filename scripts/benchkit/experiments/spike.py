@@ -1,9 +1,8 @@
-"""A load near capacity, then 69 % more for a while: a fixed level against an elastic one, as one
-server and as three behind a balancer."""
+"""A load near capacity, then 69 % more for a while: a fixed level against an elastic one."""
 
 import math
 
-from benchkit import arrivals, plot, rounds, server, setups, site, spikes, stats
+from benchkit import arrivals, plot, rounds, setups, site, spikes, stats
 from benchkit.findings import Finding, compare, exact, matches
 from benchkit.results import PAPER, Outcome
 
@@ -16,49 +15,31 @@ SETUP = ("The same arrivals and pages of 120 KB for all servers, gzip up to leve
          "load is 85 % of what saturates level 6, measured before each round, so that the attack "
          "asks it for 1.44 times what it can serve: that it is overrun follows from that, and its "
          "latency then is no result; what it loses is. A client leaves after a tenth of the "
-         "attack's length. Elastic is ElasticControl step, the source's way; three servers share "
-         "the CPU and the php-fpm of one.")
-SECONDS = 12, 90, 530
+         "attack's length. Elastic is ElasticControl step, the source's way.")
+SECONDS = 12, 60, 400
 
 # How long a server is watched afterwards, relative to the attack's length. The static one then
 # serves its backlog with the 15 % that the normal load leaves.
 AFTER = {"static": 4.0, "elastic": 1.5}
-COLOURS = {"static": plot.IDENTITY, "elastic": plot.GZIP, "static, three": plot.BR,
-           "elastic, three": plot.KEPT}
+COLOURS = {"static": plot.IDENTITY, "elastic": plot.GZIP}
 STEPS = 4  # of spikes.ATTACK: the largest spike has this many
 SURVIVES = 0.01  # of the requests since the attack began, that may fail
 
-BALANCER = "ListenBacklog 4096\n<Proxy balancer://members>\n{members}</Proxy>\n" \
-    "ProxyPass / balancer://members/\nProxyTimeout 60\n"
-MODULES = ("proxy", "proxy_http", "proxy_balancer", "lbmethod_byrequests", "slotmem_shm")
-
 
 def serve(dynamic, name):
-    """(the server for clients, the servers whose logs have the levels)."""
-    setup = (setups.ours("gzip", spikes.CEILING) if name.startswith("static") else
-             setups.step(spikes.CEILING, spikes.INTERVAL))
-    members = [dynamic.serve(setup) for _ in range(3 if name.endswith("three") else 1)]
-    if len(members) == 1:
-        return members[0], members
-    lines = "".join(f"    BalancerMember {one.url('').rstrip('/')}\n" for one in members)
-    front = server.Httpd(dynamic.run, dynamic.run.new_name("balancer"),
-                         BALANCER.format(members=lines), MODULES, elastic=False,
-                         threads=site.THREADS).start()
-    front.helpers = [*dynamic.helpers, *(one.process.pid for one in members)]
-    return front, members
+    return dynamic.serve(setups.ours("gzip", spikes.CEILING) if name == "static" else
+                         setups.step(spikes.CEILING, spikes.INTERVAL))
 
 
 def one_pass(dynamic, name, times, length):
     """(rows, points over time) of one replay. A server has recovered, seconds after the attack,
     when no request fails any more; never, if some do in the last quarter of its length."""
-    spans = spikes.phases(length, AFTER[name.partition(",")[0]])
+    spans = spikes.phases(length, AFTER[name])
     start, total = spans["after"]
-    front, members = serve(dynamic, name)
-    seen = site.replay(front, site.pages([at for at in times if at < total]),
+    httpd = serve(dynamic, name)
+    seen = site.replay(httpd, site.pages([at for at in times if at < total]),
                        spikes.TIMEOUT * length)
-    if front not in members:
-        front.stop()
-    levels = [(one.at, one.level) for member in members for one in dynamic.logged(member)]
+    levels = [(one.at, one.level) for one in dynamic.logged(httpd)]
     rows = spikes.rows_of(dynamic.run, seen, levels, spans)
     last = max((one.at for one in seen.between(start, total) if one.lost), default=start)
     rows[-1]["recovery"] = (math.inf if last > total - length / 4 else
@@ -69,13 +50,13 @@ def one_pass(dynamic, name, times, length):
 def search(dynamic, name, base, length, halvings, seed):
     """(the largest spike that a server survives, relative to its normal load; its bound, "<" or ">"
     if it survived none or all; the tries)."""
-    front, _ = serve(dynamic, name)
+    httpd = serve(dynamic, name)
     tried, total = [], length * 5 / 3
 
     def survives(height):
         times = arrivals.poisson(arrivals.spike(length / 3, length, length / 3, height), base,
                                  total, seed) or [0.0]
-        seen = site.replay(front, site.pages(times), spikes.TIMEOUT * length)
+        seen = site.replay(httpd, site.pages(times), spikes.TIMEOUT * length)
         share = stats.ratio(seen.failures(length / 3, total), len(seen.between(length / 3, total)))
         tried.append({"height": round(height, 3), "failed_share": round(share, 4),
                       **site.conditions(dynamic.run, seen)})
@@ -87,7 +68,7 @@ def search(dynamic, name, base, length, halvings, seed):
     for _ in range(0 if passed == STEPS else halvings):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if survives(middle) else (low, middle)
-    front.stop()
+    httpd.stop()
     if passed == STEPS:
         return low, ">", tried
     return (high, "<", tried) if low == 1 else (math.sqrt(low * high), "", tried)
@@ -109,28 +90,30 @@ def measure(run, dynamic):
         labels = {"round": number, "variant": name, "capacity": round(capacity[number], 1)}
         found, over_time[name] = one_pass(dynamic, name, times[number], length)
         rows += [{**labels, **row} for row in found]
-        if not name.endswith("three"):
-            limit, end, tried = search(dynamic, name, spikes.NEAR * capacity[number],
-                                       run.pick(.2, 1, 2), run.pick(0, 1, 2), number)
-            limits.append({**labels, "limit": round(limit, 3), "end": end})
-            tries += [{**labels, **one} for one in tried]
+        limit, end, tried = search(dynamic, name, spikes.NEAR * capacity[number],
+                                   run.pick(.2, 1, 2), run.pick(0, 1, 2), number)
+        limits.append({**labels, "limit": round(limit, 3), "end": end})
+        tries += [{**labels, **one} for one in tried]
     calibrated.stop()
     return rows, over_time, limits, tries
 
 
-def find(rows, limits):
+summaries = spikes.summaries
+
+
+def find(tables):
+    rows, limits = rounds.sent(tables[""])[0], tables["limits"]
     attack = [row for row in rows if row["phase"] == "attack"]
     static, elastic = {"variant": "static"}, {"variant": "elastic"}
     ends = {(row["variant"], row["end"]) for row in limits}
     after = min(AFTER["static"], stats.median(
         row["recovery"] for row in rows if row["phase"] == "after" and matches(row, static)))
-    there = "elastic stays up; of static's nearly half"
     return [
         compare(limits, "limit", "the largest spike survived, elastic to static", elastic, static,
                 "limit", "elastic survived 1.69, static did not", source=(1, math.inf),
                 limit=">" if {("elastic", ">"), ("static", "<")} & ends else ""),
-        spikes.losses("lost", attack, "elastic", "static", there),
-        spikes.losses("three", attack, "elastic, three", "static, three", there),
+        *spikes.beside("lost", attack, "elastic", "static",
+                       "elastic stays up; of static's nearly half"),
         compare([row for row in rows if matches(row, elastic) and row["steady"]], "latency",
                 "elastic's median latency, in the attack to before it", {"phase": "attack"},
                 {"phase": "before"}, "p50_ms", "it stays up", note="no steady state"),
@@ -144,8 +127,8 @@ def run(run):
     rows, over_time, limits, tries = measure(run, site.php(run))
     run.save_table("search", tries)
     run.save_table("limits", limits, "the largest spike that is survived, to the normal load")
-    good, unsent = spikes.save(run, rows, over_time, COLOURS)
-    return Outcome(find(good, limits), "limit", "An elastic level survives spikes {here} times as "
+    unsent = spikes.save(run, rows, over_time, COLOURS)
+    return Outcome("limit", "An elastic level survives spikes {here} times as "
                    "large as a fixed one.",
                    f"Level 6 is saturated by {stats.median(row['capacity'] for row in rows):.0f} "
                    "pages a second. The attack lasts "

@@ -4,11 +4,9 @@ compression in the server (System-A: this module)."""
 import contextlib
 import pathlib
 import struct
-import sys
 import time
 
-from benchkit import (arrivals, fpm, plot, rounds, sample, server, setups, site, spikes, tools,
-                      web)
+from benchkit import arrivals, fpm, plot, rounds, sample, setups, site, spikes, tools
 from benchkit.findings import compare
 from benchkit.results import PAPER, Outcome
 
@@ -16,17 +14,15 @@ TITLE = "a spike of 69 %: this module, and elasticd with a plugin in its place"
 SOURCE = f"{PAPER}, sections 4.1, 4.2 and 5.2"
 THERE = ("figure 8, of System-A alone: the static server's latency rises in the attack and stays "
          "high; the elastic level falls to the lowest. System-B has no figures.")
-SETUP = ("The same arrivals for all servers of PHP's pages, and of Python's; the load is 85 % of "
-         "what saturates level 6 in the module, and 1.69 times as much in the attack: level 6 is "
-         "overrun by that. The CPU of the application, httpd and elasticd is counted.")
-SECONDS = 12, 45, 330
+SETUP = ("The same arrivals of pages of php-fpm for all servers; the load is 85 % of what saturates "
+         "level 6 in the module, and 1.69 times as much in the attack: level 6 is overrun by that. "
+         "The CPU of the application, httpd and elasticd is counted.")
+SECONDS = 12, 30, 200
 
 AFTER = 1.0  # relative to the attack's length
 LEVELS = 1, spikes.CEILING
 STATIC, MODULE, PLUGIN = "static 6", "System-A: the module", "System-B: elasticd, plugin"
-PYTHON = ", Python"
-COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP,
-           STATIC + PYTHON: plot.BR, PLUGIN + PYTHON: plot.CACHED}
+COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP}
 
 POLL = 0.05  # seconds between two reads of the position
 PATIENCE = 15  # seconds to wait for a process
@@ -36,29 +32,6 @@ PHP = """<?php
 require '{plugin}';
 elastic_start('{path}', {floor}, {ceiling});
 require __DIR__ . '/page.php';
-"""
-
-# The page of fpm.SCRIPT from a WSGI application; plain if httpd compresses it.
-WSGI = """
-import os, random
-from urllib.parse import parse_qs
-from elastic_compress import ElasticWSGI
-pieces = open({pieces!r}, "rb").read().split(b"\\0")
-
-def page(environ, start_response):
-    source = random.Random(parse_qs(environ["QUERY_STRING"]).get("seed", [None])[0])
-    start_response("200 OK", [("Content-Type", "text/html")])
-    parts, length = [b"<!DOCTYPE html><html><body>"], 100
-    while length < {bytes}:
-        piece = source.choice(pieces)
-        parts.append(b'<div id="%d">%s</div>' % (source.randrange(1 << 31), piece))
-        length += len(piece) + 25
-    return [b"".join(parts) + b"</body></html>"]
-
-plugin = ElasticWSGI(page, {path!r}, levels={{"gzip": ({floor}, {ceiling})}})
-
-def application(environ, start_response):
-    return (plugin if environ["PATH_INFO"] == "/plugin" else page)(environ, start_response)
 """
 
 
@@ -106,26 +79,6 @@ def php_plugin(dynamic, daemon, floor, ceiling):
                      [*dynamic.helpers, daemon.process.pid])
 
 
-def python_sites(run, daemon, floor, ceiling):
-    """(pages of gunicorn, the same compressed by the plugin), of one process."""
-    folder = run.folder("python-site")
-    (folder / "pieces").write_bytes(b"\0".join(web.fragments(run)[0]))
-    (folder / "application.py").write_text(WSGI.format(
-        pieces=str(folder / "pieces"), bytes=fpm.PAGE_BYTES, path=str(daemon.path), floor=floor,
-        ceiling=ceiling), encoding="utf-8")
-    port, log = server.free_port(), folder / "output.log"
-    path = f"{tools.ROOT / 'plugins' / 'python'}:{folder}"
-    process = run.start_until(
-        lambda _: "Listening at" in log.read_text(errors="replace"),
-        ["env", f"PYTHONPATH={path}", sys.executable, "-m", "gunicorn", "--bind",
-         f"127.0.0.1:{port}", "--workers", str(fpm.CHILDREN), "--backlog", "4096",
-         "application:application"], log, PATIENCE)
-    lines = "".join(f"ProxyPass {path} http://127.0.0.1:{port}{path}\n"
-                    for path in ("/page", "/plugin"))
-    return (site.Site(run, folder, "/page", lines, [process.pid]),
-            site.Site(run, folder, "/plugin", lines, [process.pid, daemon.process.pid]))
-
-
 def measure(run):
     """(rows of each system, phase and round, points over time of the last round)."""
     length = run.pick(.3, 1.5, 4)
@@ -133,32 +86,29 @@ def measure(run):
     total = spans["after"][1]
     curve = arrivals.spike(1, 1, AFTER, spikes.ATTACK)
     php, daemon = site.php(run), Elasticd(run, spikes.INTERVAL)
-    python, plugin = python_sites(run, daemon, *LEVELS)
-    sites = {STATIC: php, MODULE: php, PLUGIN: php_plugin(php, daemon, *LEVELS),
-             STATIC + PYTHON: python, PLUGIN + PYTHON: plugin}
+    ways = {STATIC: (php, setups.ours("gzip", spikes.CEILING)),
+            MODULE: (php, setups.step(spikes.CEILING, spikes.INTERVAL)),
+            PLUGIN: (php_plugin(php, daemon, *LEVELS), setups.NOTHING)}
 
     def serve(name):
-        setup = (setups.NOTHING if name.startswith(PLUGIN) else
-                 setups.step(spikes.CEILING, spikes.INTERVAL) if name == MODULE else
-                 setups.ours("gzip", spikes.CEILING))
-        httpd = sites[name].serve(setup)
-        sites[name].check(httpd, "gzip", "gzip")
+        of, setup = ways[name]
+        httpd = of.serve(setup)
+        of.check(httpd, "gzip", "gzip")
         return httpd
 
     rows, over_time, times = [], {}, {}
     for number, name in rounds.interleaved(run, COLOURS):
-        static, of = STATIC + (PYTHON if name.endswith(PYTHON) else ""), sites[name]
-        if (number, static) not in times:
-            httpd = serve(static)
-            rate = spikes.NEAR * sites[static].capacity(httpd, [sites[static].path], min(1, length))
+        if number not in times:
+            httpd = serve(STATIC)
+            rate = spikes.NEAR * php.capacity(httpd, [php.path], min(1, length))
             httpd.stop()
-            times[number, static] = arrivals.poisson(curve, rate, total, seed=number)
-        httpd, levels = serve(name), []
+            times[number] = arrivals.poisson(curve, rate, total, seed=number)
+        (of, _), httpd, levels = ways[name], serve(name), []
         with trace(daemon, *LEVELS, levels):
-            seen = site.replay(httpd, site.pages(times[number, static], of.path),
+            seen = site.replay(httpd, site.pages(times[number], of.path),
                                spikes.TIMEOUT * length)
         logged = [(one.at, one.level) for one in of.logged(httpd)]
-        levels = levels if name.startswith(PLUGIN) else logged
+        levels = levels if name == PLUGIN else logged
         rows += [{"round": number, "variant": name, **row}
                  for row in spikes.rows_of(run, seen, levels, spans)]
         over_time[name] = spikes.points_of(seen, levels, total)
@@ -167,15 +117,22 @@ def measure(run):
 
 def run(run):
     rows, over_time = measure(run)
-    good, unsent = spikes.save(run, rows, over_time, COLOURS)
+    unsent = spikes.save(run, rows, over_time, COLOURS)
+    return Outcome("php", "Requests of the attack that are lost with compression in PHP by "
+                   "elasticd's level: {here}.", conditions=[
+                       *unsent, *rounds.remarks(rows, "variant")], tools=("php-fpm",))
+
+
+summaries = spikes.summaries
+
+
+def find(tables):
+    good, _ = rounds.sent(tables[""])
     attack = [row for row in good if row["phase"] == "attack"]
     there = "it serves on, where the static one is overrun"
-    return Outcome([
-        spikes.losses("php", attack, PLUGIN, STATIC, there),
-        spikes.losses("module", attack, MODULE, STATIC, there),
-        spikes.losses("python", attack, PLUGIN + PYTHON, STATIC + PYTHON, there),
+    return [
+        *spikes.beside("php", attack, PLUGIN, STATIC, there),
+        *spikes.beside("module", attack, MODULE, STATIC, there),
         compare([row for row in good if row["phase"] == "before"], "cpu",
                 f"CPU before the attack, {PLUGIN} to {MODULE}", {"variant": PLUGIN},
-                {"variant": MODULE}, "cpu_share")],
-        "php", "Compression in PHP by elasticd's level loses {here} of the attack's requests.",
-        conditions=[*unsent, *rounds.remarks(rows, "variant")], tools=("php-fpm",))
+                {"variant": MODULE}, "cpu_share")]
