@@ -50,6 +50,13 @@ class Wrong(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(PAGE)))
         self.end_headers()
 
+    def do_POST(self):
+        """The query is what would be accepted."""
+        self.send_response(415)
+        self.send_header("Accept-Encoding", self.path.partition("?")[2])
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def log_message(self, *_):
         pass
 
@@ -57,9 +64,12 @@ class Wrong(http.server.BaseHTTPRequestHandler):
 def test_a_server_that_breaks_rules_is_found():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Wrong) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        found = command.verdicts(checks.Target(f"http://127.0.0.1:{server.server_port}", "/"))
+        base = f"http://127.0.0.1:{server.server_port}"
+        found = command.verdicts(checks.Target(base, "/", upload="/?gzip"))
+        refused = checks.requests(checks.Target(base, "/", upload="/?br"))
         server.shutdown()
     broken = {check.name for check, (verdict, _) in found.items() if verdict == command.BROKEN}
     assert {"negotiation/refused", "negotiation/empty", "negotiation/unknown", "vary/encoded",
             "vary/as-it-is", "tags/strong", "tags/revalidation", "tags/weakly", "tags/other-match",
-            "head/fields", "head/length"} <= broken
+            "head/fields", "head/length", "bodies/requests"} <= broken
+    assert refused == ""

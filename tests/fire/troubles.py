@@ -44,6 +44,7 @@ def killed_children(plan, made, origin, pick):
         with Repeated(strike, PAUSE) as strikes:
             _ask(plan, made, site, _broken)
         made.figures["children killed"] += strikes.count
+        made.failures += filter(None, [strikes.failure])
         server.wait_for(lambda: server.status()["ElasticMemory"] == "0", 60,
                         "memory that nobody holds")
         _ask(plan, made, site, seconds=2)
@@ -81,7 +82,7 @@ def jumping_clock(plan, made, origin, pick):
             with Repeated(strike, PAUSE) as strikes:
                 _ask(plan, made, site, excuse)
             made.figures["jumps of the clock"] += strikes.count
-            made.failures += site.troubles()
+            made.failures += [*site.troubles(), *filter(None, [strikes.failure])]
     finally:
         shutil.rmtree(folder)
 

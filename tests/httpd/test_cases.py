@@ -27,6 +27,8 @@ from pathlib import Path
 
 import pytest
 
+from kit import Response
+
 CASES = Path(__file__).resolve().parents[1] / "cases"
 PROTOCOLS = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2": "h2c"}
 RECORDS = ("elastic", "deflate", "brotli")
@@ -192,7 +194,8 @@ def play(httpd, path):
         answer, decoded, found = None, b"", []
         try:
             answer = last = ask(server, step, last)
-            decoded = answer.body if answer.raw else b""
+            # An answer without a body may have a coding, but it must not break off.
+            decoded = answer.body if answer.raw or not answer.complete else b""
         except Exception as error:  # of a connection, a decoder, or a text that does not come
             found = [f"{type(error).__name__}: {error}"]
         found += differences(case, step, answer, decoded) if answer else []
@@ -246,6 +249,13 @@ def test_what_differs_is_told(httpd, tmp_path, answer, words):
     told = play(httpd, path)
     assert all(f"\n  {word}" in told for word in words), told
     assert told.startswith(f"{path}, line 5: GET /page.html\n")
+
+
+def test_an_answer_that_breaks_off_before_its_body_is_told(httpd, tmp_path, monkeypatch):
+    path = tmp_path / "cut.case"
+    path.write_text(PAGE + "200")
+    monkeypatch.setitem(globals(), "ask", lambda *_: Response.of(200, {}, complete=False))
+    assert "Incomplete: the message ended after 0 bytes" in play(httpd, path)
 
 
 @pytest.mark.parametrize("text", [
