@@ -16,7 +16,7 @@ SETUP = ("The same arrivals and pages of 120 KB for all servers, gzip up to leve
          "asks it for 1.44 times what it can serve: that it is overrun follows from that, and its "
          "latency then is no result; what it loses is. A client leaves after a tenth of the "
          "attack's length. Elastic is ElasticControl step, the source's way.")
-SECONDS = 12, 60, 400
+SECONDS = 12, 60, 650
 
 # How long a server is watched afterwards, relative to the attack's length. The static one then
 # serves its backlog with the 15 % that the normal load leaves.
