@@ -67,7 +67,7 @@ def labelled(**labels):
 def test_the_format_is_the_text_format_whatever_the_scraper_asks_for(site):
     """Each place has the same samples. The load's samples change meanwhile; the scrapes themselves
     are not compressed."""
-    places = ("/elastic-metrics", "/elastic-status?openmetrics")
+    places = ("/elastic-metrics", "/elastic-status?openmetrics", "/elastic-status?openmetrics=")
     for accept in (None, "text/plain", "application/openmetrics-text", SCRAPER):
         for path in places:
             answer = site.get(path, headers={"Accept": accept} if accept else {})

@@ -737,8 +737,7 @@ static apr_status_t inflate_filter_out(ap_filter_t *f, apr_bucket_brigade *bb)
     if (!out) {
         out = f->ctx = inflate_take_response(f->r);
         if (!out) {
-            ap_remove_output_filter(f);
-            return ap_pass_brigade(f->next, bb);
+            return el_body_leave(f, bb);
         }
     }
     if (f->r->connection->aborted || out->stream.broken) {

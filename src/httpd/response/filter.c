@@ -230,8 +230,7 @@ static apr_status_t filter_send_identity(el_response_t *response, apr_bucket_bri
         el_stats_skipped(r, reason);
     }
     response->filter = NULL;
-    ap_remove_output_filter(f);
-    return ap_pass_brigade(f->next, bb);
+    return el_body_leave(f, bb);
 }
 
 /* Sets the notes that the stock modules set, also for HEAD. */
@@ -718,8 +717,7 @@ static apr_status_t filter_run(ap_filter_t *f, el_record_t record, apr_bucket_br
     }
     if (f->r->main) {
         /* A subrequest's body becomes part of another one. */
-        ap_remove_output_filter(f);
-        return ap_pass_brigade(f->next, bb);
+        return el_body_leave(f, bb);
     }
     response = el_response_of(f->r);
     if (response->filter != f && !filter_begin(f, response, record, bb, &rv)) {

@@ -659,18 +659,11 @@ static bool status_is_configured(request_rec *r)
     return !error && strcasecmp(name, r->handler) == 0;
 }
 
-/* Programs that take parameters, such as Prometheus, write `json` as `json=`. */
-static bool status_asks(const char *query, const char *form)
-{
-    size_t len = strlen(form);
-
-    return strncmp(query, form, len) == 0 && (!query[len] || strcmp(query + len, "=") == 0);
-}
-
 EL_RARE static int status_answer(request_rec *r)
 {
     bool is_metrics = strcmp(r->handler, METRICS) == 0;
-    const char *query = r->args ? r->args : "";
+    /* Programs that take parameters, such as Prometheus, write `json` as `json=`. */
+    const char *query = r->args ? apr_pstrmemdup(r->pool, r->args, strcspn(r->args, "=")) : "";
 
     if (!is_metrics && strcmp(r->handler, STATUS) != 0) {
         return DECLINED;
@@ -687,12 +680,12 @@ EL_RARE static int status_answer(request_rec *r)
         return DECLINED;
     }
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    if (is_metrics || status_asks(query, "openmetrics")) {
+    if (is_metrics || strcmp(query, "openmetrics") == 0) {
         status_answer_metrics(r);
-    } else if (status_asks(query, "auto")) {
+    } else if (strcmp(query, "auto") == 0) {
         ap_set_content_type(r, "text/plain; charset=utf-8");
         status_write_lines(r, status_read_figures(r->pool));
-    } else if (status_asks(query, "json")) {
+    } else if (strcmp(query, "json") == 0) {
         ap_set_content_type(r, "application/json");
         status_write_json(r, status_read_figures(r->pool));
     } else {
