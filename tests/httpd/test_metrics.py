@@ -81,7 +81,7 @@ def test_the_format_is_the_text_format_whatever_the_scraper_asks_for(site):
     moving = re.compile(r"uptime|samples|load_ratio|position|price|in_flight|pool|level|skipped|"
                         r"uncompressed")
     own, status = ({key: amount for key, amount in samples(site, path).items()
-                    if not moving.search(key[0])} for path in places)
+                    if not moving.search(key[0])} for path in places[:2])
     assert own == status and len(own) > 200
 
 
