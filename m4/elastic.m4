@@ -205,7 +205,7 @@ AC_DEFUN([EL_HARDENING], [
             [*" -O"@<:@123s@:>@*], [AS_IF([test -z "$SANITIZE_FLAGS"],
                 [HARDEN_CFLAGS="-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2"])])
         for el_flag in -fstack-protector-strong -fstack-clash-protection -fcf-protection \
-            -Werror=format-security; do
+            "-Wformat -Werror=format-security"; do
             EL_TRY_FLAG([HARDEN_CFLAGS], [CFLAGS])
         done
         for el_flag in -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack; do
