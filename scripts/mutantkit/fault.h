@@ -26,12 +26,29 @@ __attribute__((constructor)) static void el_fault_choose(void)
     }
 }
 
-static inline int el_fault(int number)
+static inline void el_fault_note(int number)
 {
     if (el_faults_run) {
         el_faults_run[number] = 1;
     }
+}
+
+static inline int el_fault(int number)
+{
+    el_fault_note(number);
     return number == el_fault_chosen;
 }
 
 #define EL_FAULT(number) el_fault(number)
+
+/* For operands, which a fault drops: of && it counts as true, of || as false. */
+#define EL_FAULT_IS(number) (el_fault_chosen == (number))
+
+/* Notes the fault if the operand is not `as` it would be. */
+static inline int el_fault_operand(int number, int as, int operand)
+{
+    if (operand != as) {
+        el_fault_note(number);
+    }
+    return operand;
+}

@@ -24,14 +24,14 @@ FILES = ("src/httpd/cache/*.c", "src/httpd/response/*.c", "src/httpd/files/*.c",
 SAME = ROOT / "tests/mutants/mechanical"
 
 # All but the first are alive. In part: it survived, and tests that come by it were left unrun for
-# want of seconds. Not judged: no test was able to run.
-VERDICTS = KILLED, SURVIVED, IN_PART, NOT_RUN, NOT_JUDGED, SAME_THING = \
-    "killed", "survived", "in part", "not run", "not judged", "the same"
+# want of seconds. Not reached: no test comes by it. Not judged: no test was able to run.
+VERDICTS = KILLED, SURVIVED, IN_PART, NOT_REACHED, NOT_JUDGED, SAME_THING = \
+    "killed", "survived", "in part", "not reached", "not judged", "the same"
 
 UNIT = "tests/unit/unit"
 
-# Seconds that a suite may take, most of which need less than one; that a test against httpd may
-# take in addition to so many times its usual time; and until a pytest has collected all tests.
+# Seconds of CPU time that a suite may take, most of which need less than one; that a test against
+# httpd may take in addition to so many times its usual time; until a pytest has collected all tests.
 SUITE_SECONDS, TEST_SECONDS, LONGER, START_SECONDS = 30, 20, 10, 600
 
 
@@ -93,7 +93,8 @@ class Broken:
 
     def unit(self, suite, **environ):
         """True if the suite passes."""
-        status, _ = self.sanitized.run("timeout", str(SUITE_SECONDS), UNIT, CK_FORK="no",
+        status, _ = self.sanitized.run("timeout", str(4 * SUITE_SECONDS), "prlimit",
+                                       f"--cpu={SUITE_SECONDS}", UNIT, CK_FORK="no",
                                        CK_RUN_SUITE=suite, CK_VERBOSITY="silent", **environ)
         return status == 0
 
@@ -237,7 +238,7 @@ class Judge:
         """What survives says how many of the tests that come by it have not judged it."""
         ran = f"{len(suites) - len(failed)} of {len(suites)} suites, {passed} of {covering} tests"
         if not suites and not covering:
-            return NOT_RUN, ""
+            return NOT_REACHED, ""
         if not passed and len(suites) == len(failed):
             return NOT_JUDGED, ran
         return (IN_PART if failed or passed < covering else SURVIVED), ran

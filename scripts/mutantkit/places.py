@@ -1,8 +1,8 @@
 """Finds the places that a machine can break, and writes a source with all of its faults in it.
 
 A fault is chosen when a program starts, so that one build has them all: EL_FAULT(n) is true in a
-process that runs with EL_FAULT=n. With EL_FAULTS_RUN=FILE each process also marks there which
-faults' places it has come by.
+process that runs with EL_FAULT=n. With EL_FAULTS_RUN=FILE each process also marks there by which
+faults' places it has come. An operand without calls counts if dropping it changes its value.
 """
 
 import collections
@@ -14,7 +14,10 @@ HEADER = pathlib.Path(__file__).with_name("fault.h")
 
 # How a comparison is shifted by one: which of its operands grows.
 GROWS = {b"<": 1, b"<=": 0, b">": 0, b">=": 1}
-DROPPED = {b"&&": (b"(EL_FAULT(%d) || (", b"))"), b"||": (b"(!EL_FAULT(%d) && (", b"))")}
+DROPPED = {b"&&": (b"(EL_FAULT_IS(%d) || el_fault_operand(%d, 1, (", b") ? 1 : 0))"),
+           b"||": (b"(!EL_FAULT_IS(%d) && el_fault_operand(%d, 0, (", b") ? 1 : 0))")}
+DROPPED_CALL = {b"&&": (b"(EL_FAULT(%d) || (", b"))"), b"||": (b"(!EL_FAULT(%d) && (", b"))")}
+CALLS = re.compile(rb"\w\s*\(|\+\+|--|[^=!<>]=[^=]")
 LEXEMES = re.compile(rb"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[();]", re.S)
 
 
@@ -90,8 +93,9 @@ class Source:
         operator = re.sub(rb"/\*.*?\*/", b"", between, flags=re.S).strip()
         if operator in DROPPED:
             for start, end in sides:
+                around = DROPPED_CALL if CALLS.search(self.bytes, start, end) else DROPPED
                 self.add(f"without an operand of {operator.decode()}", start, end,
-                         *DROPPED[operator])
+                         *around[operator])
         elif operator in GROWS:
             start, end = sides[GROWS[operator]]
             whole = slice(node.extent.start.offset, node.extent.end.offset)

@@ -618,8 +618,9 @@ el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
     case EL_ZSTD:
         return entry_judge_zstd(file);
     default:
-        return GOOD;
+        break;
     }
+    return GOOD;
 }
 
 /* --- verdicts */

@@ -346,6 +346,9 @@ def test_where_no_tag_is_named_a_304_has_that_of_a_200(server, path, ae, coding)
     *((path, "gzip", fields, 304, tag) for path, tag in (
         ("/weak/tag.cgi?304", 'W/"cgi-gzip"'), ("/suffix/tag.cgi?304", '"cgi-gzip"'),
         ("/on/packed", '"o-gzip"')) for fields in (SINCE, {"If-None-Match": tag})),
+    # Of two that are named the first is answered.
+    *(("/weak/tag.cgi?strong", "gzip, br", {"If-None-Match": f"{one}, {two}"}, 304, one)
+      for one, two in (('W/"cgi-gzip"', 'W/"cgi-br"'), ('W/"cgi-br"', 'W/"cgi-gzip"'))),
     # A script's own tag ends in a coding's name.
     *((f"/{place}/tag.cgi?home", "br", {"If-None-Match": '"home-br"'}, 200, "br")
       for place in ("keep", "remove")),

@@ -690,6 +690,21 @@ TEST(encodings, names_of_one_time_displace_no_others_of_a_full_set)
     }
 }
 
+/* Its count is gone, and with it that it was taken. */
+TEST(encodings, what_others_displace_is_new_again)
+{
+    el_popular_item_t first, item;
+
+    for (uint64_t number = 1; number <= EL_POPULAR_WAYS; number++) {
+        ask_for(neighbour(number), 50, NOW);
+    }
+    ck_assert(el_popular_take(&hot, NOW, &first));
+    ask_for(neighbour(100), 1, NOW);
+    ask_for(first, 60, NOW);
+    ck_assert(el_popular_take(&hot, NOW, &item));
+    ck_assert_mem_eq(&item, &first, sizeof(item));
+}
+
 TEST(encodings, what_is_new_and_asked_for_more_takes_the_place_of_others)
 {
     for (uint64_t number = 1; number <= 4 * EL_POPULAR_SETS * EL_POPULAR_WAYS; number++) {

@@ -136,6 +136,7 @@ static const struct {
     {"d41d8cd98f00b204e9800998ecf8427e", true}, {"1234567890", true},
     {"2jmj7l5rSw0yVb/vlWAYkK/YBwk=", true}, {"2jmj7l5rSw0yVb/vlWAYkK/YBwkA", false},
     {"A2jmj7l5rSw0yVb/vlWAYkK/YBwk=", false}, {"2jmj7l5rSw0yVb-vlWAYkK/YBwk=", false},
+    {"2jmj7l5rSw0yVb/vlWAYkK/YBwk-", false},
     {"home", false}, {"cafe", false},
     {"bad-decade", false}, {"2024-01-31", false}, {"20240131", false}, {"123456789", false},
     {"1-2-3-660c007f3220d", false}, {"660C007F3220D", false}, {"660c007f3220g", false},

@@ -453,6 +453,8 @@ static const struct {
     bool settled;
 } times[] = {
     {"just 40 seconds ago", NOW_SEC - 41, 999999999, NOW_SEC - 41, 999999999, true},
+    {"just that", NOW_SEC - 40, 999, NOW_SEC - 40, 999, true},
+    {"modified when time began", 0, 5, NOW_SEC - 900, 7, true},
     {"changed a moment later", NOW_SEC - 41, 1, NOW_SEC - 40, 1000, false},
     {"modified a moment later", NOW_SEC - 40, 1000, NOW_SEC - 41, 1, false},
     {"modified at a whole second", NOW_SEC - 1000, 0, NOW_SEC - 900, 7, true},
