@@ -74,17 +74,16 @@ typedef struct {
 /*
  * On a mismatch only the last `*` takes one more character: earlier ones took the least possible,
  * which leaves the most to later ones. Takes at most the product of both lengths: 512 bytes of a
- * pattern and a request line. The pattern's end is a `?` or a NUL, which no character of the text
- * equals: a path has no `?`.
+ * pattern and a request line.
  */
 static bool dictionary_matches(part_t pattern, part_t text)
 {
     part_t star = {NULL, NULL}; /* after the last `*`, and the end of its match */
 
     while (text.at < text.end) {
-        if (*pattern.at == '*') {
+        if (pattern.at < pattern.end && *pattern.at == '*') {
             star = (part_t){++pattern.at, text.at};
-        } else if (*pattern.at == *text.at) {
+        } else if (pattern.at < pattern.end && *pattern.at == *text.at) {
             pattern.at++;
             text.at++;
         } else if (star.at) {
@@ -94,7 +93,9 @@ static bool dictionary_matches(part_t pattern, part_t text)
             return false;
         }
     }
-    pattern.at += *pattern.at == '*'; /* there are no two */
+    while (pattern.at < pattern.end && *pattern.at == '*') {
+        pattern.at++;
+    }
     return pattern.at == pattern.end;
 }
 

@@ -77,7 +77,9 @@ void el_entry_write(const el_name_t *name, const el_entry_t *entry, uint8_t *out
     out[AT_CODING] = (uint8_t)entry->coding;
     out[AT_LEVEL] = (uint8_t)entry->level;
     el_bytes_put(out + AT_GAINED, 4, entry->gained);
-    memcpy(out + AT_ENGINE, entry->engine, strlen(entry->engine));
+    for (int i = 0; i < EL_ENTRY_ENGINE - 1 && entry->engine[i]; i++) {
+        out[AT_ENGINE + i] = (uint8_t)entry->engine[i];
+    }
     if (entry->data != out + EL_ENTRY_HEAD) {
         memcpy(out + EL_ENTRY_HEAD, entry->data, entry->nbytes);
     }
@@ -618,9 +620,8 @@ el_precompressed_fault_t el_precompressed_judge(const el_precompressed_t *file)
     case EL_ZSTD:
         return entry_judge_zstd(file);
     default:
-        break;
+        return GOOD;
     }
-    return GOOD;
 }
 
 /* --- verdicts */

@@ -170,10 +170,10 @@ static bool http_read_qvalue(const char *text, size_t len, uint16_t *q)
 {
     unsigned value, unit = EL_Q_ONE;
 
-    if (len == 0 || (len > 1 && (text[1] != '.' || len > 2 + QVALUE_DIGITS))) {
+    if (len == 0 || (text[0] != '0' && text[0] != '1')
+        || (len > 1 && (text[1] != '.' || len > 2 + QVALUE_DIGITS))) {
         return false;
     }
-    /* Any first character but 0 and 1 gives more than EL_Q_ONE. */
     value = (unsigned)(text[0] - '0') * unit;
     for (size_t i = 2; i < len; i++) {
         if (!el_text_is_digit(text[i])) {
@@ -229,7 +229,7 @@ static void http_read_member(cursor_t *c, found_t *found)
 
     c->at += len;
     el_text_skip_space(&c->at, c->end);
-    while (http_is_at(c, ';')) {
+    while (good && http_is_at(c, ';')) {
         c->at++;
         good = http_read_parameter(c, &weighed, &q);
         el_text_skip_space(&c->at, c->end);
@@ -518,7 +518,7 @@ bool el_structured_bytes(const char *field, uint8_t *bytes, size_t nbytes)
             held &= (1u << held_bits) - 1;
         }
     }
-    while (*text.at == '=') {
+    while (text.at < text.end && *text.at == '=') {
         text.at++;
     }
     return text.at == text.end && n == nbytes && held == 0;

@@ -7,7 +7,7 @@ import pytest
 
 from browsers import BROWSERS, address
 from kit import bodies
-from kit.process import Listener
+from kit.process import Listener, exactly
 from site_of import logged
 
 GREETING = bodies.text(40_000)
@@ -33,16 +33,6 @@ window.result = new Promise((resolve, reject) => {
     socket.onclose = ({code, wasClean}) => resolve({greeting, came, code, wasClean});
 });
 </script></body></html>""" % bodies.text(20_000)
-
-
-def exactly(sock, size):
-    data = b""
-    while len(data) < size:
-        more = sock.recv(size - len(data))
-        if not more:
-            raise EOFError
-        data += more
-    return data
 
 
 def frame(first, body):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kit import at, bodies, check
+from kit import at, bodies, check, inflate
 from kit.counters import counted
 
 BODY = bodies.html(30000)
@@ -204,7 +204,8 @@ def tenants(httpd_shared):
         "Elastic On\nElasticLevel gzip 6\nElasticLevel br 4\nElasticPrecompressed On\n"
         "ElasticInflate On\n"
         "<Directory {docs}>\nAllowOverride All\n</Directory>\n",
-        modules=["filter"], files=files)
+        modules=["filter"], cgi={"named/echo.cgi": inflate.ECHO},
+        files={**files, "named/.htaccess": "ElasticInflate Off\nSetInputFilter ELASTIC_INFLATE"})
 
 
 @pytest.mark.smoke
@@ -224,3 +225,14 @@ def test_naming_an_internal_filter_changes_nothing(tenants, name):
                                    if fields is None else fields)
                                   for one in answers)
                 assert answer == wanted, (line, path, ae)
+    # A 304 has no body to drop.
+    both = [tenants.get(f"/{folder}/a.html", ae="gzip", headers={"If-None-Match": "*"})
+            for folder in ("none", f"{name}-0")]
+    assert both[0].status == both[1].status == 304
+
+
+def test_naming_the_internal_filter_of_requests_decodes_nothing(tenants):
+    """A script gets the bytes and the header that were sent."""
+    sent = inflate.encode(BODY, "gzip")
+    read = inflate.read(inflate.post(tenants, "/named/echo.cgi", sent))
+    assert (read["size"], read["length"], read["coding"]) == (len(sent), str(len(sent)), "gzip")

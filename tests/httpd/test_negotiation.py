@@ -80,7 +80,7 @@ def server(httpd_shared):
         modules=("filter", "include", "bucketeer"), records=("elastic", "deflate", "brotli"),
         tls=True, h2=True, files={**FILES, "small.html": b'<p><!--#echo var="REQUEST_METHOD" -->'},
         cgi={"field.cgi": CGI,
-             "small.cgi": "head('Content-Type: text/html')\nout('<p>small')\nos.close(1)\n"})
+             "small.cgi": "whole(b'<p>small', 'Content-Type: text/html')\n"})
 
 
 def of_type(value, *fields):

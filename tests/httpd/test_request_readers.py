@@ -13,7 +13,7 @@ import pytest
 from kit import bodies, env, inflate
 from kit.fpm import Fpm
 from kit.inflate import encode, is_body, post, post_chunks, read
-from kit.process import Listener
+from kit.process import Listener, exactly
 
 BODY = bodies.text(70000)
 SENT = encode(BODY, "gzip")
@@ -47,16 +47,6 @@ sub handler {
 PHP_CGI = "#!/bin/sh\nexport REDIRECT_STATUS=200 SCRIPT_FILENAME={docs}/page.php\nexec php-cgi -n\n"
 
 
-def _exactly(sock, size):
-    data = b""
-    while len(data) < size:
-        piece = sock.recv(size - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data
-
-
 def _uwsgi(sock):
     """Reads as many bytes as announced."""
     def value(name):
@@ -64,9 +54,9 @@ def _uwsgi(sock):
         _, found, rest = data.partition(name)
         return rest[2:2 + rest[0]].decode() or None if found else None
 
-    data = _exactly(sock, struct.unpack("<xHx", _exactly(sock, 4))[0])
+    data = exactly(sock, struct.unpack("<xHx", exactly(sock, 4))[0])
     length = value(b"CONTENT_LENGTH")
-    body = _exactly(sock, int(length or 0))
+    body = exactly(sock, int(length or 0))
     answer = inflate.found(body, value(b"HTTP_CONTENT_ENCODING"), length)
     sock.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s"
                  % (len(answer), answer))
@@ -75,7 +65,7 @@ def _uwsgi(sock):
 def _ajp(sock):
     """One request of AJP 1.3, answered like Tomcat."""
     def receive():
-        return _exactly(sock, struct.unpack(">2xH", _exactly(sock, 4))[0])
+        return exactly(sock, struct.unpack(">2xH", exactly(sock, 4))[0])
 
     def send(data):
         sock.sendall(b"AB" + struct.pack(">H", len(data)) + data)

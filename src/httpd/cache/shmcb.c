@@ -392,7 +392,7 @@ static bool shmcb_retrieve(const el_name_t *name, uint32_t changes, el_found_t *
                                       local.cache->pool);
         el_lock_give(&local.cache->gate->lock);
     }
-    if (rv != APR_SUCCESS) {
+    if (rv != APR_SUCCESS || nbytes > room) {
         /* not found */
     } else if (!el_entry_parse(name, buffer, nbytes, &entry)) {
         el_stats_cache_fault(APR_SUCCESS, "a compressed copy is damaged");

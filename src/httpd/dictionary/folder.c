@@ -330,7 +330,7 @@ static void folder_sweep(const el_folder_t *folder)
         size_t gone = 0;
 
         folder_sweep_sort(&sweep, folder_sweep_by_use);
-        for (; sweep.total > SWEPT(folder->most); gone++) {
+        for (; gone < sweep.count && sweep.total > SWEPT(folder->most); gone++) {
             unlinkat(sweep.fd, sweep.items[gone].name, 0);
             sweep.total -= sweep.items[gone].nbytes;
         }

@@ -233,14 +233,13 @@ static bool cached_name_file(const request_rec *r, el_cached_t *cached,
     apr_os_file_t fd;
     known_t known;
 
-    if (e == APR_BRIGADE_SENTINEL(bb) || !APR_BUCKET_IS_FILE(e)
+    if (e == APR_BRIGADE_SENTINEL(bb) || !APR_BUCKET_IS_FILE(e) || e->start != 0
         || APR_BUCKET_NEXT(e) == APR_BRIGADE_SENTINEL(bb)
         || !APR_BUCKET_IS_EOS(APR_BUCKET_NEXT(e))
         || apr_os_file_get(&fd, ((const apr_bucket_file *)e->data)->fd) != APR_SUCCESS) {
         return false;
     }
     cached->descriptor = fd;
-    /* A bucket of that length begins at 0. */
     if (!el_file_stat(fd, &cached->file) || cached->file.size != e->length
         || !el_file_id_settled(&cached->file, r->request_time)) {
         return false;

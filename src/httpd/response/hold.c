@@ -107,9 +107,11 @@ static apr_status_t hold_read(apr_bucket *bucket, const el_wait_t *wait, uint64_
     end = seen == 0 || seen < wait->least || now + wait->pause > wait->until ? wait->until
                                                                              : now + wait->pause;
     for (;;) {
+        /* Before the read: a busy machine may take the thread away, and the page comes meanwhile. */
+        bool last = el_clock_usec() >= end;
         apr_status_t rv = el_body_read(bucket, &data, len, APR_NONBLOCK_READ);
 
-        if (!APR_STATUS_IS_EAGAIN(rv) || el_clock_usec() >= end) {
+        if (!APR_STATUS_IS_EAGAIN(rv) || last) {
             return rv;
         }
         apr_sleep(NAP);

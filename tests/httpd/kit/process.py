@@ -33,6 +33,17 @@ def free_port(host="127.0.0.1"):
     return sock.getsockname()[1]
 
 
+def exactly(sock, size):
+    """So many bytes of the socket."""
+    data = b""
+    while len(data) < size:
+        piece = sock.recv(size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
 def until(condition, timeout, what):
     """Waits for the condition, and returns what it found."""
     deadline = time.monotonic() + timeout
