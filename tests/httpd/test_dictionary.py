@@ -7,6 +7,7 @@ import pytest
 
 from kit import at, bodies, check, env
 from kit.dictionary import STORE, WEEK, ask, make_store, name_of, start, store_of
+from kit.process import free_port
 
 DICT = bodies.text(30_000)
 PAGE = bodies.html(20_000)
@@ -135,6 +136,17 @@ def test_all_of_a_rule_is_given_out(server, before, host, origin):
     del found["expires"]
     assert found == {"origin": origin, "path": "/full/dict.txt", "match": "*.txt",
                      "match-dest": "document script", "id": 'v 1"'}
+
+
+def test_ipv4_by_a_socket_of_both_is_this_machine(httpd):
+    """As Debian's `Listen 80` makes it; plain http only counts from this machine."""
+    port = free_port("::")
+    server = start(httpd, f"Listen [::]:{port}\n" + at("d", PLAIN))
+    server.v6_port = port
+    for address in ("127.0.0.1", "::1"):
+        with server.connect(ipv6=True, host=address) as connection:
+            answer = connection.request("/d/dict.html", headers={"Host": "localhost"})
+        assert USE in answer.headers, address
 
 
 @pytest.mark.protocols("http/1.1", "h2")

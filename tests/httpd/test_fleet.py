@@ -277,6 +277,27 @@ def test_pieces_of_two_values_are_found_out(second, redis, is_gone):
     second.until_hit(name)
 
 
+@pytest.mark.parametrize("case,change", [
+    ("huge", lambda value: b"\xff" * 4 + value[4:]),
+    ("larger", lambda value: (1 << 24).to_bytes(4, "big") + value[4:]),
+    ("longer", lambda value: (int.from_bytes(value[:4], "big") + 1).to_bytes(4, "big") + value[4:]),
+    ("shorter", lambda value: (int.from_bytes(value[:4], "big") - 1).to_bytes(4, "big") + value[4:]),
+    ("none", lambda value: bytes(4) + value[4:]),
+    ("below", lambda value: (27).to_bytes(4, "big") + value[4:31]),
+    ("cut", lambda value: value[:31]),
+    ("empty", lambda value: b"")])
+def test_a_length_that_no_value_has_is_a_fault(second, redis, case, change):
+    """Its first four bytes are not sealed: whoever can write to the store can write any."""
+    name = f"length-{case}"
+    [key] = new_keys(second, redis, name)
+    second.until_well(name)
+    faults = second.counted("Faults")
+    redis.ask("SET", key, change(redis.ask("GET", key)))
+    assert not is_hit(second.get(name))
+    assert (second.counted("Faults") > faults) == (case != "longer"), case
+    second.until_hit(name)
+
+
 def test_what_may_not_be_held_is_not_found(httpd, first, redis):
     """That is no fault of the store."""
     server = Server(httpd, f"redis:127.0.0.1:{redis.port}", keeper=(first, redis.count))

@@ -9,6 +9,7 @@ import pytest
 
 from kit import at, bodies, check
 from kit.config import vhost
+from kit.process import free_port
 
 # `auto` may stay this far below the segment, because the core adds more bytes later.
 SLACK = 64
@@ -33,12 +34,14 @@ def server(httpd_shared):
         tls=True, h2=True, ipv6=True, cgi={"body.cgi": CGI}, files={"0.txt": b""})
 
 
-def _largest_identity(server, prefix="", **kw):
+def _largest_identity(server, prefix="", protocol="http/1.1", ipv6=False, address=None,
+                      headers=None):
     """The response with the largest static body that stays uncompressed, by bisection."""
 
     def ask(size):
         server.write("sized.txt", bodies.text(size))
-        answer = server.get(f"{prefix}/sized.txt", ae="gzip", **kw)
+        with server.connect(protocol, ipv6=ipv6, host=address) as connection:
+            answer = connection.request(f"{prefix}/sized.txt", ae="gzip", headers=headers)
         assert answer.body == bodies.text(size) and answer.varies
         return answer
 
@@ -63,6 +66,17 @@ def test_what_fits_a_segment_with_its_header_stays(server, prefix, kept, version
     answer = _largest_identity(server, prefix, headers=fields, protocol=version)
     assert ("Keep-Alive" in answer.headers) == kept
     assert payload - SLACK <= len(answer.head) + len(answer.raw) <= payload
+
+
+def test_ipv4_by_a_socket_of_both_has_ipv4s_segment(httpd):
+    """As Debian's `Listen 80` makes it: the server sees an IPv4-mapped address (RFC 4291)."""
+    port = free_port("::")
+    both = httpd(f"Elastic On\nListen [::]:{port}\n")
+    both.v6_port = port
+    four, mapped, six = (
+        len(_largest_identity(both, ipv6=ipv6, address=address).raw)
+        for ipv6, address in ((False, None), (True, "127.0.0.1"), (True, "::1")))
+    assert four == mapped == six + 20
 
 
 def test_ipv6_leaves_twenty_bytes_less(server):

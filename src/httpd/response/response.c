@@ -459,8 +459,8 @@ static const char *response_make_origin(request_rec *r)
         is_known = ap_matches_request_vhost(r, host, r->connection->local_addr->port)
                    || ap_matches_request_vhost(r, host, r->server->port);
     } else {
-        is_known = ip && (strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0
-                          || strncmp(ip, "::ffff:127.", 11) == 0);
+        /* APR writes an IPv4-mapped address as IPv4. */
+        is_known = ip && (strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0);
     }
     if (!is_known) {
         return NULL;
