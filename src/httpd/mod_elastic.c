@@ -226,6 +226,9 @@ static int elastic_note_credentials(request_rec *r)
 #define BEHIND_MOD_CACHE (APR_HOOK_REALLY_FIRST + 1)
 #define BEHIND_MOD_HEADERS (APR_HOOK_FIRST + 1)
 
+/* mod_security2 reads request bodies in fixups, at REALLY_FIRST. */
+#define BEFORE_MOD_SECURITY (APR_HOOK_REALLY_FIRST - 1)
+
 /*
  * Runs before all handlers but mod_cache's: prepares conditional requests and request bodies, and
  * answers for ElasticDictionaryFile and the status. One hook, because each costs every response.
@@ -280,6 +283,7 @@ static void elastic_register_hooks(apr_pool_t *pconf)
     ap_hook_pre_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_translate_name(el_dictionary_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_map_to_storage(el_dictionary_map, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_fixups(el_input_begin, NULL, NULL, BEFORE_MOD_SECURITY);
     ap_hook_handler(elastic_handle, NULL, NULL, BEHIND_MOD_CACHE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, PRECOMPRESSED);
     APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);

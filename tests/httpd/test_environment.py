@@ -146,6 +146,26 @@ def test_no_elastic_holds_behind_a_front_controller(httpd):
         assert server.get(f"/{name}/open", ae="gzip").coding == "gzip", name
 
 
+# Lines that the manual gives for applications behind a front controller: (path, request's fields).
+EXCEPTIONS = {
+    "SetEnvIf Cookie wordpress_logged_in_ no-elastic":
+        ("open", {"Cookie": "a=b; wordpress_logged_in_0a=c"}),
+    '<If "%{THE_REQUEST} =~ m#^\\S+ /[^ ?]*/account[ ?]#">\nElastic Off\n</If>': ("account", {}),
+    '<If "%{THE_REQUEST} =~ m#[?&]s=#">\nSetEnv no-elastic 1\n</If>': ("open?x=1&s=word", {})}
+
+
+@pytest.mark.parametrize("line", EXCEPTIONS)
+def test_other_exceptions_hold_behind_a_front_controller(httpd, line):
+    path, fields = EXCEPTIONS[line]
+    server = httpd(f"Elastic On\n{line}\n<Directory {{docs}}>\nAllowOverride All\n</Directory>\n",
+                   modules=["rewrite"],
+                   files={f"{name}/{file}": body for name, lines in FRONT.items()
+                          for file, body in (("index.html", BODY), (".htaccess", lines))})
+    for name in FRONT:
+        check.whole(server.get(f"/{name}/{path}", ae="gzip", headers=fields), None, BODY)
+        assert server.get(f"/{name}/open", ae="gzip").coding == "gzip", name
+
+
 # --- the filter by its name
 
 

@@ -30,7 +30,10 @@ EL_USE_LOG;
 typedef struct {
     el_inflate_t inflate;
     const char *rest; /* the decoded body's Content-Encoding, or NULL */
-    bool edited;
+    bool early;       /* the handler's phase has not come */
+    bool sized;       /* the client sent a length */
+    bool edited;      /* the header is that of the decoded body */
+    bool absent;      /* somebody has read the encoded body before */
     bool eos_seen;
     apr_status_t failed;         /* the result of all later reads */
     apr_bucket_brigade *encoded; /* read but not decoded yet */
@@ -60,6 +63,12 @@ static const char *inflate_target_of(const request_rec *r)
 static bool inflate_is_sent_by(const request_rec *r, const char *scheme)
 {
     return strncasecmp(inflate_target_of(r), scheme, strlen(scheme)) == 0;
+}
+
+/* Their handlers need a length before the body, and refuse chunks. */
+static bool inflate_needs_length(const request_rec *r)
+{
+    return inflate_is_sent_by(r, "scgi:") || inflate_is_sent_by(r, "uwsgi:");
 }
 
 /* 415 with the codings that would be accepted (RFC 9110 §15.5.16, §12.5.3). */
@@ -95,7 +104,8 @@ static void inflate_give_up(request_rec *r, in_t *in, el_inflated_t why, apr_sta
 
 /*
  * Ends the body in error, for this read and all later ones. Handlers answer APR_ENOSPC with 413 and
- * unknown errors with 400; this function sends all other answers itself.
+ * unknown errors with 400; this function sends all other answers itself, unless another module
+ * reads before the handler.
  */
 static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
 {
@@ -112,7 +122,7 @@ static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
     }
     if (!r->sent_bodyct && status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
         rv = APR_ENOSPC;
-    } else if (!r->sent_bodyct && status == HTTP_BAD_REQUEST) {
+    } else if (!r->sent_bodyct && (status == HTTP_BAD_REQUEST || in->early)) {
         rv = APR_EGENERAL;
     }
     inflate_give_up(r, in, why, rv);
@@ -149,6 +159,8 @@ static in_t *inflate_open_in(request_rec *r, const el_coding_t *codings, size_t 
     in_t *in = inflate_make_in(r);
 
     in->rest = rest;
+    in->sized = apr_table_get(r->headers_in, "Content-Length")
+                && !apr_table_get(r->headers_in, "Transfer-Encoding");
     if (!el_inflate_open(&in->inflate, codings, count, &limits, r)) {
         in->inflate.last = EL_INFLATE_NO_MEMORY;
     }
@@ -156,26 +168,17 @@ static in_t *inflate_open_in(request_rec *r, const el_coding_t *codings, size_t 
 }
 
 /*
- * Changes the request's header to that of the decoded body. It becomes chunked, because a request
- * without a length and chunks has no body.
+ * Makes mod_proxy determine the decoded length, if the client sent a length, for origins that do
+ * not accept chunks; and always for FastCGI (also behind a balancer), whose programs take a body
+ * without a length as empty.
  */
-static void inflate_edit_once(request_rec *r, in_t *in)
+static void inflate_tell_proxy(request_rec *r, in_t *in)
 {
-    apr_table_t *fields = r->headers_in, *env = r->subprocess_env;
+    apr_table_t *env = r->subprocess_env;
     bool to_backend = *inflate_target_of(r);
 
-    if (in->edited) {
-        return;
-    }
-    in->edited = true;
-    /*
-     * Makes mod_proxy determine the decoded length, if the client sent a length, for origins that
-     * do not accept chunks; and always for FastCGI (also behind a balancer), whose programs take a
-     * body without a length as empty.
-     */
     if (to_backend
-        && (apr_table_get(fields, "Content-Length") || inflate_is_sent_by(r, "fcgi:")
-            || inflate_is_sent_by(r, "balancer:"))
+        && (in->sized || inflate_is_sent_by(r, "fcgi:") || inflate_is_sent_by(r, "balancer:"))
         && !apr_table_get(env, "proxy-sendchunks") && !apr_table_get(env, "proxy-sendchunked")) {
         apr_table_setn(env, "proxy-sendcl", "1");
     }
@@ -185,6 +188,20 @@ static void inflate_edit_once(request_rec *r, in_t *in)
             || apr_table_get(env, "force-proxy-request-1.0"))) {
         el_limits_spool(&in->inflate.limits, r);
     }
+}
+
+/*
+ * Changes the request's header to that of the decoded body. It becomes chunked, because a request
+ * without a length and chunks has no body.
+ */
+static void inflate_edit_once(request_rec *r, in_t *in)
+{
+    apr_table_t *fields = r->headers_in;
+
+    if (in->edited) {
+        return;
+    }
+    in->edited = true;
     el_fields_unset_lengths(fields);
     if (in->rest) {
         apr_table_setn(fields, "Content-Encoding", in->rest);
@@ -196,15 +213,28 @@ static void inflate_edit_once(request_rec *r, in_t *in)
     }
 }
 
+static void inflate_set_length(request_rec *r, const in_t *in)
+{
+    apr_table_unset(r->headers_in, "Transfer-Encoding");
+    apr_table_setn(r->headers_in, "Content-Length",
+                   apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, in->inflate.out));
+}
+
 /*
  * Reads the encoded body. httpd's own filter parses Content-Length at its first call, so the header
- * may change only after that.
+ * may change only after that. It stays if the body is at its end already: another module has read
+ * it, and will hand out the encoded bytes by a filter of its own.
  */
 static apr_status_t inflate_fetch(ap_filter_t *f, in_t *in, apr_read_type_e block)
 {
     apr_status_t rv = ap_get_brigade(f->next, in->encoded, AP_MODE_READBYTES, block, READ_SIZE);
 
-    inflate_edit_once(f->r, in);
+    in->absent = !in->edited && rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(in->encoded)
+                 && APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(in->encoded))
+                 && (in->sized || f != f->r->input_filters);
+    if (!in->absent) {
+        inflate_edit_once(f->r, in);
+    }
     return rv;
 }
 
@@ -273,7 +303,7 @@ static apr_status_t inflate_make_ready(ap_filter_t *f, in_t *in, apr_read_type_e
                 break;
             }
             rv = inflate_fetch(f, in, block);
-            if (rv != APR_SUCCESS || APR_BRIGADE_EMPTY(in->encoded)) {
+            if (rv != APR_SUCCESS || APR_BRIGADE_EMPTY(in->encoded) || in->absent) {
                 break;
             }
         }
@@ -337,6 +367,12 @@ static in_t *inflate_begin(request_rec *r)
     return count > 0 ? inflate_open_in(r, codings, count, rest) : NULL;
 }
 
+static void inflate_leave(ap_filter_t *f, in_t *in)
+{
+    el_inflate_close(&in->inflate, f->r->pool);
+    ap_remove_input_filter(f);
+}
+
 static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
                               apr_read_type_e block, apr_off_t readbytes)
 {
@@ -369,13 +405,42 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
         return inflate_fail(f, in, EL_INFLATE_NO_MEMORY);
     }
     rv = inflate_make_ready(f, in, block, readbytes);
-    if (rv != APR_SUCCESS) {
+    if (in->absent) {
+        APR_BRIGADE_CONCAT(bb, in->encoded);
+        inflate_leave(f, in);
+    }
+    if (rv != APR_SUCCESS || in->absent) {
         return rv;
     }
     if (!inflate_keep(f->r, in->encoded) || !inflate_hand_out(in, bb, mode, readbytes)) {
         return inflate_fail(f, in, EL_INFLATE_NO_MEMORY);
     }
     return APR_SUCCESS;
+}
+
+/*
+ * Puts a decoder into the chain, behind the filters that hand out what their modules have read by
+ * it before the handler. Returns NULL if they have read all of it.
+ */
+static ap_filter_t *inflate_resume(request_rec *r, in_t *in)
+{
+    if (in->early && in->eos_seen && APR_BRIGADE_EMPTY(in->ready)) {
+        inflate_set_length(r, in);
+        return NULL;
+    }
+    in->early = false;
+    return ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
+}
+
+/* Finds the filter of el_input_begin(), or NULL. */
+static ap_filter_t *inflate_find_early(const request_rec *r)
+{
+    ap_filter_t *f = r->main ? NULL : r->input_filters;
+
+    while (f && !(f->frec == inflate_rec && f->ctx && ((const in_t *)f->ctx)->early)) {
+        f = f->next;
+    }
+    return f;
 }
 
 /*
@@ -387,15 +452,17 @@ static bool inflate_inherit(request_rec *r)
     for (ap_filter_t *f = r->prev ? r->prev->input_filters : NULL; f; f = f->next) {
         in_t *in = f->ctx;
 
-        if (in && (f->frec == inflate_rec || f->frec == deflate_rec)) {
-            if (in->failed != APR_SUCCESS) {
-                inflate_edit_once(r, in);
-                in = inflate_make_in(r);
-                in->eos_seen = true;
-            }
-            ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
-            return true;
+        if (!in || (f->frec != inflate_rec && f->frec != deflate_rec)
+            || (in->early && !in->edited)) {
+            continue;
         }
+        if (in->failed != APR_SUCCESS) {
+            inflate_edit_once(r, in);
+            in = inflate_make_in(r);
+            in->eos_seen = true;
+        }
+        inflate_resume(r, in);
+        return true;
     }
     return false;
 }
@@ -457,7 +524,6 @@ static bool inflate_store(request_rec *r, in_t *in)
 static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
 {
     request_rec *r = f->r;
-    apr_table_t *fields = r->headers_in;
     apr_off_t ready = 0;
     bool holds = true;
 
@@ -468,6 +534,9 @@ static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
             rv = inflate_fetch(f, in, APR_BLOCK_READ);
             if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(in->encoded)) {
                 rv = APR_EGENERAL;
+            }
+            if (in->absent) {
+                return rv;
             }
         }
         if (rv == APR_SUCCESS) {
@@ -490,9 +559,7 @@ static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
         APR_BRIGADE_INSERT_HEAD(in->ready, bucket);
     }
     if (in->eos_seen) {
-        apr_table_unset(fields, "Transfer-Encoding");
-        apr_table_setn(fields, "Content-Length",
-                       apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, in->inflate.out));
+        inflate_set_length(r, in);
     }
     return APR_SUCCESS;
 }
@@ -503,27 +570,30 @@ static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
  */
 static int inflate_read_early(ap_filter_t *f)
 {
-    const request_rec *r = f->r;
+    request_rec *r = f->r;
     in_t *in = f->ctx;
-    apr_status_t rv = APR_SUCCESS;
+    apr_status_t rv = in->failed;
     bool short_of_memory = in->inflate.last == EL_INFLATE_NO_MEMORY;
     /*
      * If the client sent a length, the handler gets the decoded one: many programs read no body
      * without it, and some modules refuse chunks (RFC 9110 §15.5.12). Most handlers of mod_proxy
      * determine it themselves, see inflate_edit_once().
      */
-    bool wants_length = apr_table_get(r->headers_in, "Content-Length")
-                        && !apr_table_get(r->headers_in, "Transfer-Encoding")
+    bool wants_length = in->sized
                         && (!*inflate_target_of(r) || inflate_is_sent_by(r, "ajp:")
                             || inflate_is_sent_by(r, "balancer:"));
 
-    if (!short_of_memory) {
+    inflate_tell_proxy(r, in);
+    if (!short_of_memory && rv == APR_SUCCESS && (wants_length || !in->edited)) {
         rv = wants_length ? inflate_early(f, in) : inflate_fetch(f, in, APR_NONBLOCK_READ);
-        short_of_memory = in->failed == APR_SUCCESS && !inflate_keep(f->r, in->encoded);
+        short_of_memory = in->failed == APR_SUCCESS && !inflate_keep(r, in->encoded);
     }
     if (short_of_memory) {
-        inflate_give_up(f->r, in, EL_INFLATE_NO_MEMORY, AP_FILTER_ERROR);
+        inflate_give_up(r, in, EL_INFLATE_NO_MEMORY, AP_FILTER_ERROR);
         return HTTP_SERVICE_UNAVAILABLE;
+    }
+    if (in->absent) {
+        inflate_leave(f, in);
     }
     return rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)
                ? OK
@@ -534,18 +604,27 @@ static int inflate_read_early(ap_filter_t *f)
 EL_RARE static int inflate_prepare(request_rec *r, const char *list)
 {
     el_coding_t codings[EL_INFLATE_LAYERS];
-    ap_filter_t *f = inflate_find_deflate(r);
+    ap_filter_t *f = inflate_find_early(r);
     int status = OK;
 
+    if (f) {
+        in_t *in = f->ctx;
+
+        ap_remove_input_filter(f);
+        if (!in->edited && inflate_needs_length(r)) {
+            el_inflate_close(&in->inflate, r->pool);
+            return OK;
+        }
+        f = inflate_resume(r, in);
+        return f ? inflate_read_early(f) : OK;
+    }
     if (r->main || inflate_inherit(r) || (r->prev && r->prev->status != HTTP_OK) || !list
         || !ap_request_has_body(r)) {
         return OK;
     }
-    /*
-     * SCGI and uWSGI need the length, which is unknown before decoding, and their handlers refuse
-     * chunks: pass the body on encoded.
-     */
-    if (inflate_is_sent_by(r, "scgi:") || inflate_is_sent_by(r, "uwsgi:")) {
+    f = inflate_find_deflate(r);
+    /* The length is unknown before decoding: pass the body on encoded. */
+    if (inflate_needs_length(r)) {
         for (; f && f->frec == deflate_rec; f = inflate_find_deflate(r)) {
             ap_remove_input_filter(f);
         }
@@ -577,8 +656,30 @@ int el_input_prepare(request_rec *r)
         deflate_rec || atomic_load_explicit(&el_settings_inflate, memory_order_relaxed);
     const char *list = may_decode ? apr_table_get(r->headers_in, "Content-Encoding") : NULL;
 
-    /* Nearly every request has neither. */
-    return list || r->prev ? inflate_prepare(r, list) : OK;
+    /* Nearly every request has none of them. */
+    return list || r->prev || (may_decode && inflate_find_early(r)) ? inflate_prepare(r, list) : OK;
+}
+
+int el_input_begin(request_rec *r)
+{
+    el_coding_t codings[EL_INFLATE_LAYERS];
+    const char *list, *rest;
+    size_t count;
+
+    if (!atomic_load_explicit(&el_settings_inflate, memory_order_relaxed)
+        || !(list = apr_table_get(r->headers_in, "Content-Encoding")) || r->main || r->prev
+        || !el_dir_of(r)->values.value[EL_DIR_INFLATE] || !ap_request_has_body(r)
+        || inflate_needs_length(r)) {
+        return DECLINED;
+    }
+    count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
+    if (count > 0 && !rest) {
+        in_t *in = inflate_open_in(r, codings, count, NULL);
+
+        in->early = true;
+        ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
+    }
+    return DECLINED;
 }
 
 void el_input_register(void)

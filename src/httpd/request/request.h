@@ -17,6 +17,12 @@ void el_input_register(void);
  */
 void el_inflate_register_deflate(void);
 
+/*
+ * In fixups, before all others: puts the decoder of ElasticInflate into the chain, because modules
+ * that inspect bodies, such as mod_security2, read them in that phase. Returns DECLINED.
+ */
+int el_input_begin(request_rec *r);
+
 /* Before all handlers: returns OK, or the error status of a body that cannot be decoded. */
 int el_input_prepare(request_rec *r);
 
