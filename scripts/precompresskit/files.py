@@ -2,8 +2,9 @@
 
 A precompressed file is written to a temporary file at its place (beside its source, or below
 --root), gets the source's mode and its time to the nanosecond, and is renamed, so that a server
-never sees half a file. It is up to date if its time equals its source's. A file that would not be
-smaller is not kept.
+never sees half a file. It is up to date if its time equals its source's; if the source's inode has
+changed since, it must also decode to the source, because builds give many files one time. A file
+that would not be smaller is not kept.
 
 Root may compress a tree that others may write to. They could exchange a folder for a link, and a
 file for a pipe, while it works.
@@ -14,7 +15,9 @@ import os
 import pathlib
 import stat
 import tempfile
+import zlib
 
+from codeckit import decoders
 from precompresskit import encoders
 
 # Extensions of compressible files, like ElasticTypes' default media types. tar is left out, because
@@ -24,7 +27,8 @@ EXTENSIONS = frozenset(
     "m3u8 map md mjs mtl ndjson nq nt obj otf pac pls ps rdf rss rtf sh sql stl svg text toml "
     "trig tsv ttc ttf ttl txt vcf vtt wasm webmanifest x3d xhtml xml xsl yaml yml".split())
 
-PRECOMPRESSED = (".gz", ".br", ".zst")
+CODINGS = {".gz": "gzip", ".br": "br", ".zst": "zstd"}
+PRECOMPRESSED = tuple(CODINGS)
 WINDOW_MOST = 8 << 20  # the most that browsers accept (RFC 9659)
 VCS_DIRS = frozenset((".git", ".hg", ".svn"))
 TEMP_PREFIX, TEMP_SUFFIX = ".precompress-", ".tmp"
@@ -190,7 +194,22 @@ def zstd_window(head):
     return int.from_bytes(head[start:start + length], "little")
 
 
-def up_to_date_bytes(compressed, source_info):
+def decodes_to(compressed, source):
+    """True if that file holds the bytes of the open file, which is at its beginning afterwards."""
+    coding = CODINGS[os.path.splitext(compressed)[1]]
+    try:
+        with open_unless_replaced(compressed) as file:
+            pieces = iter(lambda: file.read(encoders.CHUNK), b"")
+            same = all(source.read(len(plain)) == plain
+                       for plain in decoders.in_pieces(coding, pieces))
+        return same and not source.read(1)
+    except (ValueError, zlib.error):
+        return False
+    finally:
+        source.seek(0)
+
+
+def up_to_date_bytes(compressed, source, source_info):
     """The size of the precompressed file if it is up to date; otherwise 0."""
     try:
         info = os.lstat(compressed)
@@ -201,6 +220,12 @@ def up_to_date_bytes(compressed, source_info):
     trusted = info.st_uid in (source_info.st_uid, 0, os.geteuid())
     if not fresh or not trusted or is_refused(compressed, source_info.st_size):
         return 0
+    if info.st_ctime_ns < source_info.st_ctime_ns:
+        if not decodes_to(compressed, source):
+            return 0
+        # The next run need not compare them again.
+        with contextlib.suppress(PermissionError):
+            os.utime(compressed, ns=(info.st_atime_ns, info.st_mtime_ns), follow_symlinks=False)
     return info.st_size
 
 
@@ -243,7 +268,7 @@ class Maker:
             # Before the first byte is read: if the source changes meanwhile, the result has the
             # older time, is not served, and the next run makes it again.
             info = os.fstat(source.fileno())
-            size = up_to_date_bytes(compressed, info)
+            size = up_to_date_bytes(compressed, source, info)
             key, now = names[1] + codec.extension, (info.st_size, info.st_mtime_ns)
             if size:
                 tally.add(fresh=1)

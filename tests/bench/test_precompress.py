@@ -203,6 +203,28 @@ def test_what_the_server_would_refuse_is_made_again(site):
         assert unpack(site / name) == TEXT
 
 
+def test_a_new_file_with_the_old_time_is_compressed_again(site):
+    """Builds give many files one time. The bytes decide, and are compared once."""
+    def write(data):
+        (site / "page.html").write_bytes(data)
+        os.utime(site / "page.html", ns=(1, 1_234_567_890_000_000_000))
+
+    for body, said in ((TEXT, "3 precompressed files written"),
+                       (TEXT, "0 precompressed files written, 3 up to date"),
+                       (TEXT[::-1], "3 precompressed files written"),
+                       (TEXT[::-1] + b"x", "3 precompressed files written"),
+                       (TEXT[::-1], "3 precompressed files written")):
+        write(body)
+        before = [(site / name).stat().st_ctime_ns for name in ALL[1:]] if said[0] == "0" else None
+        assert said in run(site).stdout, body[:9]
+        assert all(unpack(site / name) == body for name in ALL[1:])
+        if before:
+            times = [(site / name).stat().st_ctime_ns for name in ALL[1:]]
+            assert all(now > then for now, then in zip(times, before, strict=True))
+            run(site)
+            assert times == [(site / name).stat().st_ctime_ns for name in ALL[1:]]
+
+
 def test_types_and_all(site):
     for name in ("photo.jpg", "notes.txt", "bundle.tar"):
         (site / name).write_bytes(TEXT)

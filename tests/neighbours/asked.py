@@ -9,6 +9,7 @@ no difference between the modules.
 """
 
 import email.utils
+import gzip
 import re
 import time
 from typing import NamedTuple
@@ -68,6 +69,10 @@ ASKS = (
     Ask("POST, proxied", "/proxy/echo", "POST", headers=(("Content-Type", "text/plain"),),
         body=TEXT),
     Ask("OPTIONS", "/page.html", "OPTIONS"),
+    # Where ours decode request bodies.
+    *(Ask(f"POST, compressed{name}", f"/decoded{path}", "POST", body=gzip.compress(TEXT, mtime=0),
+          headers=(("Content-Type", "text/plain"), ("Content-Encoding", "gzip")))
+      for name, path in (("", "/echo.cgi"), (", proxied", "/proxy/echo"))),
 )
 # Where the module's own directives are in force.
 PLACE = tuple(ask._replace(name=f"{ask.name}, in its place", path="/m" + ask.path) for ask in ASKS
@@ -232,6 +237,10 @@ def _differ(ask, mine, stock, part):
         return
     if first.status != other.status:
         yield f"status {first.status}, stock {other.status}"
+        return
+    if ask.name.startswith("POST, compressed"):
+        if first.status == 200 and first.body != TEXT:
+            yield f"{len(first.body)} bytes instead of the decoded ones"
         return
     yield from _codings(ask, first, other)
     yield from _fields(mine, stock)

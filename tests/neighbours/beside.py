@@ -125,7 +125,9 @@ def _private(text):
 _SITE = """
 ProxyPass /proxy http://127.0.0.1:{origin}
 ProxyPass /m/proxy http://127.0.0.1:{origin}
+ProxyPass /decoded/proxy http://127.0.0.1:{origin}
 Alias /m {docs}
+Alias /decoded {docs}
 <Location /hooks>
     SetHandler server-info
 </Location>
@@ -151,6 +153,8 @@ class Trio:
         text = configuration(kind, near.names) + _SITE.replace("{origin}", str(origin.port)) \
             + near.lines.replace("{origin}", str(origin.port)) \
             + f"\n<Location /m>\n{near.at}\n</Location>\n"
+        if not kind.stock:
+            text += "<Location /decoded>\nElasticInflate On\n</Location>\n"
         server = Server("", modules=[], files={**asked.FILES, **near.files}, tls=near.tls,
                         h2=near.h2, cgi={**asked.CGI, **near.cgi}, elastic=False,
                         environ=_ENVIRON)
