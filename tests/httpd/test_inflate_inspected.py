@@ -66,7 +66,47 @@ def test_the_decoded_body_is_inspected_and_read(decoded, lead, coding):
                          ids=["cut", "short", "other", "broken"])
 def test_a_damaged_body_reaches_nobody(decoded, sent):
     for answer in each_way(decoded, "/read/echo.cgi", None, "gzip", sent):
-        assert answer.status in (400, 500) and b"digest" not in answer.body
+        assert answer.status == 400 and b"digest" not in answer.body
+
+
+@pytest.mark.parametrize("engine", ["DetectionOnly", "On"])
+def test_a_body_beyond_a_limit_is_refused_as_without_inspection(inspected, engine):
+    server = inspected("ElasticInflate On\nLimitRequestBody 60000",
+                       f"SecRuleEngine {engine}\nSecRequestBodyAccess On\n")
+    for path in ("/read/echo.cgi", "/origin/echo"):
+        for answer in each_way(server, path, BODY, "gzip", SENT):
+            assert answer.status == 413
+
+
+def test_the_resource_that_answers_decides(httpd, origin):
+    """Not the URL that led to it."""
+    server = httpd(
+        "DirectoryIndex echo.cgi\n<Directory {docs}>\nElasticInflate On\nAllowOverride All\n"
+        "</Directory>\n<Files echo.cgi>\nElasticInflate Off\n</Files>\n"
+        "<Directory {docs}/less>\nFallbackResource /less/read.cgi\n</Directory>\n"
+        "<Files read.cgi>\nLimitRequestBody 60000\n</Files>\n",
+        modules=["rewrite"], files={"refused/.htaccess": "RewriteEngine On\nRewriteRule ^ - [F]"},
+        cgi={"raw/echo.cgi": inflate.ECHO, "less/read.cgi": inflate.ECHO})
+    assert read(post(server, "/raw/", SENT))["coding"] == "gzip"
+    assert post(server, "/less/any", SENT).status == 413
+    is_body(read(post(server, "/less/any", encode(BODY[:50_000], "gzip"))), BODY[:50_000])
+    with server.connect() as connection:  # What was refused before is not decoded any more.
+        for path, status in (("/refused/a", 403), ("/less/read.cgi", 200)):
+            sent = b"damaged" if status == 403 else encode(b"x", "gzip")
+            answer = connection.request(path, "POST", headers={"Content-Encoding": "gzip"},
+                                        body=sent)
+            assert answer.status == status
+
+
+def test_a_body_that_a_rule_has_changed_has_its_length(inspected):
+    server = inspected("ElasticInflate On", INSPECT + "SecStreamInBodyInspection On\n"
+                       'SecRule STREAM_INPUT_BODY "@rsub s/two/twenty/" "id:3,phase:2,pass"\n')
+    body = b"one two three " * 1000
+    for path in ("/read/echo.cgi", "/origin/echo"):
+        plain = read(post(server, path, body, None))
+        assert plain["size"] != len(body)
+        for answer in each_way(server, path, body, "gzip", encode(body, "gzip")):
+            assert read(answer) == plain
 
 
 def test_the_inspectors_limit_is_that_of_the_decoded_body(inspected):

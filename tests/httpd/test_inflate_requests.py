@@ -178,7 +178,7 @@ def test_what_was_sent_is_read_before_the_rest_comes(server, way, coding, mode):
         assert b"".join(pieces) == b"70000 1"
 
 
-@pytest.mark.parametrize("way", [*WAYS, "twice"])
+@pytest.mark.parametrize("way", [*WAYS, "twice", "both"])
 @pytest.mark.parametrize("coding", ["gzip", None])
 def test_scgi_gets_the_body_as_it_was_sent(server, way, coding):
     sent = encode(BODY, *[coding] if coding else [])

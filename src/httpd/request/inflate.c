@@ -30,17 +30,21 @@ EL_USE_LOG;
 typedef struct {
     el_inflate_t inflate;
     const char *rest; /* the decoded body's Content-Encoding, or NULL */
-    bool early;       /* the handler's phase has not come */
+    bool early;       /* it was first read before the handler's phase */
     bool sized;       /* the client sent a length */
     bool edited;      /* the header is that of the decoded body */
     bool absent;      /* somebody has read the encoded body before */
     bool eos_seen;
     apr_status_t failed;         /* the result of all later reads */
+    int refused;                 /* the status of a body that failed early, or 0 */
     apr_bucket_brigade *encoded; /* read but not decoded yet */
     apr_bucket_brigade *ready;   /* decoded but not handed out yet */
     apr_file_t *file;            /* decoded bytes that come before `ready`, or NULL */
     apr_off_t stored;            /* bytes in `file` */
 } in_t;
+
+/* The context of el_input_begin()'s filter until somebody reads by it. */
+static in_t waiting;
 
 static ap_filter_rec_t *inflate_rec;
 static ap_filter_rec_t *deflate_rec; /* NULL: DEFLATE is not this module's */
@@ -104,8 +108,8 @@ static void inflate_give_up(request_rec *r, in_t *in, el_inflated_t why, apr_sta
 
 /*
  * Ends the body in error, for this read and all later ones. Handlers answer APR_ENOSPC with 413 and
- * unknown errors with 400; this function sends all other answers itself, unless another module
- * reads before the handler.
+ * unknown errors with 400; this function sends all other answers itself. If another module reads
+ * before the handler, inflate_read_early() returns the status.
  */
 static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
 {
@@ -120,9 +124,13 @@ static apr_status_t inflate_fail(ap_filter_t *f, in_t *in, el_inflated_t why)
     } else if (why == EL_INFLATE_SIZE_LIMIT || why == EL_INFLATE_RATIO_LIMIT) {
         status = HTTP_REQUEST_ENTITY_TOO_LARGE;
     }
-    if (!r->sent_bodyct && status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
+    if (in->early) {
+        in->refused = status;
+        /* As httpd's own filter answers beyond LimitRequestBody. */
+        rv = status == HTTP_REQUEST_ENTITY_TOO_LARGE ? AP_FILTER_ERROR : APR_EGENERAL;
+    } else if (!r->sent_bodyct && status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
         rv = APR_ENOSPC;
-    } else if (!r->sent_bodyct && (status == HTTP_BAD_REQUEST || in->early)) {
+    } else if (!r->sent_bodyct && status == HTTP_BAD_REQUEST) {
         rv = APR_EGENERAL;
     }
     inflate_give_up(r, in, why, rv);
@@ -213,11 +221,10 @@ static void inflate_edit_once(request_rec *r, in_t *in)
     }
 }
 
-static void inflate_set_length(request_rec *r, const in_t *in)
+static void inflate_set_length(request_rec *r, const char *length)
 {
     apr_table_unset(r->headers_in, "Transfer-Encoding");
-    apr_table_setn(r->headers_in, "Content-Length",
-                   apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, in->inflate.out));
+    apr_table_setn(r->headers_in, "Content-Length", length);
 }
 
 /*
@@ -352,19 +359,24 @@ static bool inflate_hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t m
     return true;
 }
 
-/* At DEFLATE's first call; NULL if there is nothing to decode. */
-static in_t *inflate_begin(request_rec *r)
+/* At a filter's first call; NULL if there is nothing to decode. */
+static in_t *inflate_begin(request_rec *r, bool early)
 {
     const char *list = apr_table_get(r->headers_in, "Content-Encoding");
     el_coding_t codings[EL_INFLATE_LAYERS];
     const char *rest;
     size_t count;
+    in_t *in = NULL;
 
     if (!list || !ap_is_initial_req(r)) {
         return NULL;
     }
     count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
-    return count > 0 ? inflate_open_in(r, codings, count, rest) : NULL;
+    if (count > 0) {
+        in = inflate_open_in(r, codings, count, rest);
+        in->early = early;
+    }
+    return in;
 }
 
 static void inflate_leave(ap_filter_t *f, in_t *in)
@@ -384,7 +396,10 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
     if (mode != AP_MODE_READBYTES && mode != AP_MODE_SPECULATIVE) {
         return ap_get_brigade(f->next, bb, mode, block, readbytes);
     }
-    if (!in) {
+    if (in == &waiting) {
+        /* A request that was refused before its handler is only read to its end. */
+        in = f->ctx = f->r->status == HTTP_OK ? inflate_begin(f->r, true) : NULL;
+    } else if (!in) {
         /* If DEFLATE is configured twice, the first one decodes all codings. */
         while (reader && reader != f
                && !((reader->frec == inflate_rec || reader->frec == deflate_rec) && reader->ctx)) {
@@ -392,11 +407,11 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
         }
         /* Only this module adds its own filter, with a context; a configuration may name it. */
         in = f->ctx =
-            f->frec == inflate_rec || (reader && reader != f) ? NULL : inflate_begin(f->r);
-        if (!in) {
-            ap_remove_input_filter(f);
-            return ap_get_brigade(f->next, bb, mode, block, readbytes);
-        }
+            f->frec == inflate_rec || (reader && reader != f) ? NULL : inflate_begin(f->r, false);
+    }
+    if (!in) {
+        ap_remove_input_filter(f);
+        return ap_get_brigade(f->next, bb, mode, block, readbytes);
     }
     if (in->failed != APR_SUCCESS) {
         return in->failed;
@@ -420,15 +435,24 @@ static apr_status_t inflate_filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap
 
 /*
  * Puts a decoder into the chain, behind the filters that hand out what their modules have read by
- * it before the handler. Returns NULL if they have read all of it.
+ * it before the handler. Returns NULL if they have read all of it: one that has set a length knows
+ * what it will hand out.
  */
 static ap_filter_t *inflate_resume(request_rec *r, in_t *in)
 {
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
+
     if (in->early && in->eos_seen && APR_BRIGADE_EMPTY(in->ready)) {
-        inflate_set_length(r, in);
+        inflate_set_length(r, length ? length
+                                     : apr_psprintf(r->pool, "%" APR_UINT64_T_FMT,
+                                                    in->inflate.out));
         return NULL;
     }
-    in->early = false;
+    if (in->early) {
+        apr_table_unset(r->headers_in, "Content-Length");
+        in->inflate.limits = el_limits_of(r);
+        in->early = false;
+    }
     return ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
 }
 
@@ -437,7 +461,8 @@ static ap_filter_t *inflate_find_early(const request_rec *r)
 {
     ap_filter_t *f = r->main ? NULL : r->input_filters;
 
-    while (f && !(f->frec == inflate_rec && f->ctx && ((const in_t *)f->ctx)->early)) {
+    while (f && !(f->frec == inflate_rec
+                  && (f->ctx == &waiting || (f->ctx && ((const in_t *)f->ctx)->early)))) {
         f = f->next;
     }
     return f;
@@ -452,8 +477,7 @@ static bool inflate_inherit(request_rec *r)
     for (ap_filter_t *f = r->prev ? r->prev->input_filters : NULL; f; f = f->next) {
         in_t *in = f->ctx;
 
-        if (!in || (f->frec != inflate_rec && f->frec != deflate_rec)
-            || (in->early && !in->edited)) {
+        if (!in || in == &waiting || (f->frec != inflate_rec && f->frec != deflate_rec)) {
             continue;
         }
         if (in->failed != APR_SUCCESS) {
@@ -559,7 +583,7 @@ static apr_status_t inflate_early(ap_filter_t *f, in_t *in)
         APR_BRIGADE_INSERT_HEAD(in->ready, bucket);
     }
     if (in->eos_seen) {
-        inflate_set_length(r, in);
+        inflate_set_length(r, apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, in->inflate.out));
     }
     return APR_SUCCESS;
 }
@@ -581,8 +605,11 @@ static int inflate_read_early(ap_filter_t *f)
      */
     bool wants_length = in->sized
                         && (!*inflate_target_of(r) || inflate_is_sent_by(r, "ajp:")
-                            || inflate_is_sent_by(r, "balancer:"));
+                            || inflate_is_sent_by(r, "balancer:") || inflate_needs_length(r));
 
+    if (in->refused) {
+        return in->refused;
+    }
     inflate_tell_proxy(r, in);
     if (!short_of_memory && rv == APR_SUCCESS && (wants_length || !in->edited)) {
         rv = wants_length ? inflate_early(f, in) : inflate_fetch(f, in, APR_NONBLOCK_READ);
@@ -611,12 +638,10 @@ EL_RARE static int inflate_prepare(request_rec *r, const char *list)
         in_t *in = f->ctx;
 
         ap_remove_input_filter(f);
-        if (!in->edited && inflate_needs_length(r)) {
-            el_inflate_close(&in->inflate, r->pool);
-            return OK;
+        if (in != &waiting) {
+            f = inflate_resume(r, in);
+            return f ? inflate_read_early(f) : OK;
         }
-        f = inflate_resume(r, in);
-        return f ? inflate_read_early(f) : OK;
     }
     if (r->main || inflate_inherit(r) || (r->prev && r->prev->status != HTTP_OK) || !list
         || !ap_request_has_body(r)) {
@@ -631,7 +656,7 @@ EL_RARE static int inflate_prepare(request_rec *r, const char *list)
         return OK;
     }
     if (f) {
-        f->ctx = f->frec == deflate_rec ? inflate_begin(r) : f->ctx;
+        f->ctx = f->frec == deflate_rec ? inflate_begin(r, false) : f->ctx;
         status = f->frec == deflate_rec && f->ctx ? inflate_read_early(f) : OK;
     } else if (el_dir_of(r)->values.value[EL_DIR_INFLATE]) {
         const char *rest;
@@ -664,7 +689,6 @@ int el_input_begin(request_rec *r)
 {
     el_coding_t codings[EL_INFLATE_LAYERS];
     const char *list, *rest;
-    size_t count;
 
     if (!atomic_load_explicit(&el_settings_inflate, memory_order_relaxed)
         || !(list = apr_table_get(r->headers_in, "Content-Encoding")) || r->main || r->prev
@@ -672,12 +696,8 @@ int el_input_begin(request_rec *r)
         || inflate_needs_length(r)) {
         return DECLINED;
     }
-    count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
-    if (count > 0 && !rest) {
-        in_t *in = inflate_open_in(r, codings, count, NULL);
-
-        in->early = true;
-        ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
+    if (el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest) > 0 && !rest) {
+        ap_add_input_filter_handle(inflate_rec, &waiting, r, r->connection);
     }
     return DECLINED;
 }
