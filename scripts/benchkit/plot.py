@@ -30,13 +30,15 @@ def pyplot():
 
 
 @contextlib.contextmanager
-def drawing(path, columns, width, height, text="#000000"):
-    """Axes side by side, with text of a colour; saved as an SVG."""
+def drawing(path, columns, width, height, text="#000000", heights=(1,)):
+    """Axes side by side, and below each other in rows of these heights, with text of a colour;
+    saved as an SVG."""
     with pyplot().rc_context({name: text for name in (
             "text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")}):
-        made, axes = pyplot().subplots(1, columns, figsize=(width, height), squeeze=False)
+        made, axes = pyplot().subplots(len(heights), columns, figsize=(width, height),
+                                       squeeze=False, height_ratios=heights)
         try:
-            yield axes[0]
+            yield axes if len(heights) > 1 else axes[0]
             made.tight_layout()
             made.savefig(path, metadata={"Date": None})
         finally:
@@ -72,6 +74,12 @@ def reaches(figures):
     down = [max(middle - low, 0) for middle, low, _ in sure]
     up = [max(high - middle, 0) for middle, _, high in sure]
     return ([middle for middle, _, _ in sure], None if all(map(math.isnan, down)) else [down, up])
+
+
+def spread(axes, name, figure, colour):
+    """A point in a row, and a line from the lowest to the highest, if `figure` has these."""
+    axes.plot(figure[1:], [name] * len(figure[1:]), "-", color=colour, linewidth=1.2)
+    axes.plot(figure[:1], [name], "o", color=colour, markersize=4)
 
 
 def bars(axes, names, figures, **options):

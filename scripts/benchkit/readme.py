@@ -4,7 +4,7 @@ docs/results/regret.md."""
 import math
 import re
 
-from benchkit import legs, plot, regret
+from benchkit import legs, plot, regret, stats
 from benchkit.legs import DEFAULT, DEFAULT_GZIP, IDENTITY
 
 # Rows of README's table of regret, and its wires; docs/results/regret.md has all.
@@ -99,19 +99,37 @@ def written(text, experiments):
     return text
 
 
-# In the chart: servers of peers; legs of load.
-BARS = {"elastic": "mod_elastic", "elastic gzip 6": "mod_elastic gzip 6",
-        "mod_deflate 6": "mod_deflate 6", "mod_brotli 5": "mod_brotli 5",
-        "nginx gzip 1": "nginx gzip 1", "nginx gzip 6": "nginx gzip 6"}
-CURVES = {DEFAULT: "o-", "zstd 1": "v--", "gzip 1": "x--", "mod_deflate 1": "s-",
-          "mod_brotli 1": "D-", "nginx 1": "^-"}
-MBIT = 20  # in the third panel
-# Everybody can tell blue from orange.
+# In the chart: the wire and the load of its lower half. Everybody can tell blue from orange.
+MBIT, LOAD = 5, "12 to 120 KB: 0.1"
 COLOURS = {"light": ("#1f2328", "#0072b2", "#d55e00"), "dark": ("#e6edf3", "#56b4e9", "#e69f00")}
+WIDTH, ROW, HEAD = 5.2, 0.19, 0.75  # inches: legible on a telephone
 
 
 def rows_of(table):
     return [dict(zip(table["columns"], row)) for row in table["rows"]]
+
+
+def served(peers):
+    """{server: ((pages a second,), (KB,))} of every server, those that send most pages first."""
+    page = sorted(rows_of(peers["tables"]["peers-page"]), key=lambda row: -row["pages_per_second"])
+    return {row["server"].replace("elastic in", "elastic, in").replace("elastic", "mod_elastic"): (
+        (row["pages_per_second"],), (row["bytes"] / 1e3,)) for row in page}
+
+
+def waited(rows):
+    """{leg: ((mean, worst) of its time, (median, least, most) of its first text in ms)}."""
+    first = {}
+    for row in rows:
+        if row["regime"] == LOAD and row[f"first_{MBIT}"]:
+            first.setdefault(row["leg"], []).append(row[f"first_{MBIT}"])
+    return {called(row["leg"]).replace("mod_elastic, pinned", "mod_elastic"): (
+        (row["time"], row["time"], row["worst time"]),
+        (stats.median(first[row["leg"]]), min(first[row["leg"]]), max(first[row["leg"]])))
+            for row in regret.summary(rows, legs.BROWSERS, MBIT) if row["leg"] in first}
+
+
+def ticks(*numbers):
+    return {"xscale": "log", "xticks": numbers, "xticklabels": [f"{one:,}" for one in numbers]}
 
 
 def draw(experiments, folder):
@@ -122,26 +140,24 @@ def draw(experiments, folder):
     if not rows:
         return
     (folder / "regret.md").write_text(regret.page(load), encoding="utf-8")
-    page = {row["server"]: row for row in rows_of(experiments["peers"]["tables"]["peers-page"])}
-    regrets = regret.Regrets(rows, legs.serving(dict.fromkeys(row["leg"] for row in rows),
-                                                legs.BROWSERS, MBIT), f"last_{MBIT}")
-    names = [name for name in BARS if name in page]
+    blocks = (
+        (served(experiments["peers"]), (
+            ("pages of 120 KB\na second", ticks(300, 3000, 30_000)),
+            ("KB of such\na page", ticks(30, 60, 120)))),
+        (waited(rows), (
+            (f"time to the best,\n{MBIT} Mbit/s: mean\nto worst load", ticks(1, 2, 3)),
+            ("ms to the first text,\nload 0.1: range\nof rounds", {"xlim": (0, None)}))))
+    heights = [HEAD + ROW * len(of) for of, _ in blocks]
     for look, (text, ours, others) in COLOURS.items():
-        with plot.drawing(folder / f"chart-{look}.svg", 3, 11, 3.2, text) as (rate, size, time):
-            for axes, key, factor, label in ((rate, "pages_per_second", 1, "pages a second"),
-                                             (size, "bytes", 1e-3, "KB of a page of 120 KB")):
-                axes.barh([BARS[name] for name in names], [factor * page[name][key]
-                                                           for name in names],
-                          color=[ours if name.startswith("elastic") else others
-                                 for name in names])
-                axes.invert_yaxis()
-                axes.set_xlabel(label)
-            size.set_yticklabels([])
-            for leg, style in CURVES.items():
-                if regrets.of(leg):
-                    plot.by_load(regrets, leg, called(leg), style,
-                                 ours if called(leg).startswith("mod_elastic") else others
-                                 ).draw(time)
-            time.set(xlabel="load of making the pages", ylim=(0.9, 2),
-                     ylabel=f"time over {MBIT} Mbit/s, to the best")
-            time.legend(fontsize=6)
+        with plot.drawing(folder / f"chart-{look}.svg", 2, WIDTH, sum(heights), text,
+                          heights) as all_axes:
+            for pair, (of, diagrams) in zip(all_axes, blocks):
+                for place, (axes, (label, options)) in enumerate(zip(pair, diagrams)):
+                    for name, figures in of.items():
+                        plot.spread(axes, name, figures[place],
+                                    ours if name.startswith("mod_elastic") else others)
+                    axes.set(xlabel=label, ylim=(len(of) - 0.4, -0.6))
+                    axes.set(**options)
+                    axes.minorticks_off()
+                    if place:
+                        axes.set_yticklabels([])

@@ -185,7 +185,7 @@ def test_readme_its_chart_and_the_tables_are_made_of_the_rounds(tmp_path):
     assert "mod_brotli 5 | –, – | –, – | – | 0 of 1 |" in text
     assert "[1 more rows," in text and "zstd 9" not in text
     readme.draw(kept["experiments"], tmp_path)
-    assert "pinned zstd 1" in (tmp_path / "chart-dark.svg").read_text(encoding="utf-8")
+    assert "mod_elastic zstd 1" in (tmp_path / "chart-dark.svg").read_text(encoding="utf-8")
     assert "overloaded, 1.50 ×" in (tmp_path / "regret.md").read_text(encoding="utf-8")
 
 
