@@ -195,7 +195,8 @@ def run_command(options):
         return write_readme()
     if options.command == "recompute":
         made = options.out / "report.json"
-        return recompute(made if made.exists() else KEPT)
+        kept = [made] if made.exists() else [KEPT, KEPT.with_name("stores.json")]
+        return max(map(recompute, kept))
     if options.command == "report":
         return print(report.write(options.out, (*ORDER, *ALONE), {}, options.page))
     if options.command == "regret":

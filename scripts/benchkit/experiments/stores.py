@@ -16,7 +16,7 @@ SETUP = ("Pages of 40 KB in br, pinned to each level from 5 to 9, from an origin
          "way: each proxy compresses for itself, or has a store of its own in shmcb, or both share "
          "a redis, which is stopped half-way. CPU is that of both proxies and of redis. Each pass "
          "begins with empty stores, and with visits that do not count.")
-SECONDS = 20, 150, 900
+SECONDS = 20, 150, 2600
 
 LEVELS = range(5, 10)
 NONE, OWN, SHARED, GONE = "no store", "shmcb, each its own", "redis", "redis is gone"
