@@ -275,6 +275,7 @@ NO_HOOK(pre_config, ap_HOOK_pre_config_t *)
 NO_HOOK(check_config, ap_HOOK_check_config_t *)
 NO_HOOK(post_config, ap_HOOK_post_config_t *)
 NO_HOOK(child_init, ap_HOOK_child_init_t *)
+NO_HOOK(fixups, ap_HOOK_fixups_t *)
 NO_HOOK(handler, ap_HOOK_handler_t *)
 NO_HOOK(insert_filter, ap_HOOK_insert_filter_t *)
 NO_HOOK(insert_error_filter, ap_HOOK_insert_error_filter_t *)
@@ -411,6 +412,12 @@ void server_set_source(request_rec *r, ap_in_filter_func source, void *context)
 
     record.filter_func.in_func = source;
     ap_add_input_filter_handle(&record, context, r, r->connection);
+}
+
+void server_begin_input(request_rec *r)
+{
+    atomic_store(&el_settings_inflate, true); /* as the directive does */
+    el_input_begin(r);
 }
 
 int server_prepare_input(request_rec *r)

@@ -37,6 +37,7 @@ void server_set_sink(request_rec *r, ap_out_filter_func sink, void *context);
 void server_set_source(request_rec *r, ap_in_filter_func source, void *context);
 
 /* Runs what the module does before a handler; OK, or the status that answers the request. */
+void server_begin_input(request_rec *r);
 int server_prepare_input(request_rec *r);
 
 #endif

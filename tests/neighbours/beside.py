@@ -31,6 +31,10 @@ class Kind(NamedTuple):
     records: tuple
     stock: bool = False
 
+    @property
+    def decodes(self):
+        return "elastic" in self.records  # it has the directives
+
 
 STOCK = Kind("stock", ("brotli", "deflate"), True)
 KINDS = (Kind("elastic", ("elastic",)), Kind("drop-in", ("brotli", "deflate")))
@@ -153,7 +157,7 @@ class Trio:
         text = configuration(kind, near.names) + _SITE.replace("{origin}", str(origin.port)) \
             + near.lines.replace("{origin}", str(origin.port)) \
             + f"\n<Location /m>\n{near.at}\n</Location>\n"
-        if not kind.stock:
+        if kind.decodes:
             text += "<Location /decoded>\nElasticInflate On\n</Location>\n"
         server = Server("", modules=[], files={**asked.FILES, **near.files}, tls=near.tls,
                         h2=near.h2, cgi={**asked.CGI, **near.cgi}, elastic=False,
@@ -229,9 +233,10 @@ class Trio:
         for kind in kinds:
             if kind.stock:
                 continue
-            found[kind] += asked.differences(samples[kind], samples[STOCK])
+            found[kind] += asked.differences(samples[kind], samples[STOCK], kind.decodes)
             found[kind] += [f"reloaded, {text}"
-                            for text in asked.differences(again[kind], again[STOCK])]
+                            for text in asked.differences(again[kind], again[STOCK],
+                                                                      kind.decodes)]
             found[kind] += self._hooks_differ(hooks[kind], hooks[STOCK])
             found[kind] += [text for text in deaths[kind] if text not in deaths[STOCK]]
             found[kind] += self._said(kind)
