@@ -601,7 +601,7 @@ static int inflate_read_early(ap_filter_t *f)
     /*
      * If the client sent a length, the handler gets the decoded one: many programs read no body
      * without it, and some modules refuse chunks (RFC 9110 §15.5.12). Most handlers of mod_proxy
-     * determine it themselves, see inflate_edit_once().
+     * determine it themselves, see inflate_tell_proxy().
      */
     bool wants_length = in->sized
                         && (!*inflate_target_of(r) || inflate_is_sent_by(r, "ajp:")
@@ -677,12 +677,12 @@ EL_RARE static int inflate_prepare(request_rec *r, const char *list)
 
 int el_input_prepare(request_rec *r)
 {
-    bool may_decode =
-        deflate_rec || atomic_load_explicit(&el_settings_inflate, memory_order_relaxed);
-    const char *list = may_decode ? apr_table_get(r->headers_in, "Content-Encoding") : NULL;
+    bool early = atomic_load_explicit(&el_settings_inflate, memory_order_relaxed);
+    const char *list =
+        early || deflate_rec ? apr_table_get(r->headers_in, "Content-Encoding") : NULL;
 
-    /* Nearly every request has none of them. */
-    return list || r->prev || (may_decode && inflate_find_early(r)) ? inflate_prepare(r, list) : OK;
+    /* Nearly every request has none of them. Who has read early has changed the header. */
+    return list || r->prev || (early && inflate_find_early(r)) ? inflate_prepare(r, list) : OK;
 }
 
 int el_input_begin(request_rec *r)
