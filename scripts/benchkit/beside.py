@@ -4,11 +4,13 @@ import dataclasses
 
 from benchkit import build, tools
 from benchkit.others import Caddy, H2o, Haproxy, Lighttpd, Nginx, Proxy, Varnish
+from benchkit.server import Httpd, Prefork
 from benchkit.setups import ANY_SIZE, CACHE, NOTHING, Setup, mod_brotli, mod_deflate, ours
 
 BASE, NGINX_BASE = "httpd, uncompressed", "nginx, uncompressed"
 ZLIB = "elastic gzip 6, zlib alone"
 DROP_IN, IN_PLACE = "mod_deflate, defaults", "elastic in mod_deflate's place"
+PREFORK = ", prefork"  # the end of a name
 STOCK = "AddOutputFilterByType DEFLATE text/html\n"
 
 
@@ -35,6 +37,9 @@ ROWS = {
     DROP_IN: Row(Setup(STOCK, ("filter", "deflate"))),
     IN_PLACE: Row(Setup("LoadModule deflate_module {module}\n" + STOCK, ("filter",))),
     ZLIB: Row(ours("gzip", 6, ANY_SIZE)),
+    BASE + PREFORK: Row(NOTHING, coding=""),
+    f"elastic gzip 6{PREFORK}": Row(ours("gzip", 6, ANY_SIZE)),
+    f"mod_deflate 6{PREFORK}": Row(mod_deflate(6)),
     NGINX_BASE: Row(Nginx, coding=""),
     **{f"nginx gzip {level}": Row(
         Nginx, f"gzip on;\ngzip_min_length 0;\ngzip_comp_level {level};\n") for level in (1, 6)},
@@ -60,6 +65,7 @@ def make(run, name, row, site):
             "{module}", tools.elastic_module()))
         more = {"elastic": build.zlib_alone(run)} if name == ZLIB else {}
         more |= {"elastic": False} if name == IN_PLACE else {}
+        more["kind"] = Prefork if name.endswith(PREFORK) else Httpd
         one = setup.serve(run, folder, modules=CACHE if row.kept else (), site=site, **more)
     elif issubclass(row.kind, Proxy):
         # One for each proxy, because a proxy's open connections are not available to another.

@@ -113,11 +113,8 @@ ENCODED = {
 }
 
 
-class Counted(server.Httpd):
+class Counted(server.Prefork):
     """An httpd of one process under callgrind; it listens as soon as it answers."""
-
-    mpm = "prefork"
-    base_modules = tuple(name for name in server.BASE_MODULES if name != "http2")
 
     def __init__(self, run, folder, snippet, **options):
         super().__init__(run, folder, snippet, children=1, **options)

@@ -50,6 +50,14 @@ MaxSpareThreads {workers}
 MaxRequestWorkers {workers}
 """
 
+PROCESSES = """
+StartServers {children}
+ServerLimit {children}
+MinSpareServers 1
+MaxSpareServers {children}
+MaxRequestWorkers {children}
+"""
+
 ELASTIC = """
 LoadModule elastic_module {module}
 <Location /elastic-status>
@@ -222,6 +230,19 @@ class Httpd(Server):
         if status != 200:
             raise tools.BenchError(f"elastic-status answered {status}")
         return parse_counters(body.decode())
+
+
+class Prefork(Httpd):
+    """An httpd in which each child serves one connection, without HTTP/2."""
+
+    mpm = "prefork"
+    base_modules = tuple(name for name in BASE_MODULES if name != "http2")
+
+    def __init__(self, run, folder, snippet, children=16, **options):
+        super().__init__(run, folder, snippet, children=children, **options)
+
+    def workers(self):
+        return PROCESSES.format(children=self.children)
 
 
 def built_in(run, *codings):
