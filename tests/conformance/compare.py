@@ -7,6 +7,7 @@ import argparse
 import datetime
 import os
 import pathlib
+import platform
 import pwd
 import sys
 
@@ -139,8 +140,9 @@ def main():
         versions = [machine.httpd_version(), *map(machine.tool_version, programs)]
     text = "\n".join([
         "# HTTP's rules for compression, asked of several servers", "",
-        "    tests/conformance/compare --markdown docs/results/conformance.md", "",
-        f"{datetime.date.today()}; {', '.join(versions)}; each with its compression turned on, "
+        "    tests/conformance/compare --markdown FILE", "",
+        f"{datetime.date.today()}, {platform.freedesktop_os_release()['PRETTY_NAME']}; "
+        f"{', '.join(versions)}; each with its compression turned on, "
         "else [as in the benchmarks](README.md#how-the-servers-were-configured), nginx with "
         "`gzip_vary on`. ✓ kept, ✗ broken, – not asked (the server has no such feature, or "
         "nothing was set up for it). `tests/conformance/run --base URL` asks any server.", "",
