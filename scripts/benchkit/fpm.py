@@ -81,7 +81,7 @@ def start(run, site):
     folder.chmod(0o755)
     configuration, socket = folder / "fpm.conf", socket_of(run)
     configuration.write_text(CONFIGURATION.format(
-        folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")),
+        folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {name}")),
                              encoding="utf-8")
     # Without the system's php.ini; opcache keeps the pieces in memory.
     return run.start_until(

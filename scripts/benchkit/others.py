@@ -143,7 +143,7 @@ class Other(server.Server):
 
 
 class Nginx(Other):
-    name, form, user, types = "nginx", NGINX, "user {};", "{kind} {suffix};"
+    name, form, user, types = "nginx", NGINX, "user {name};", "{kind} {suffix};"
     # -e: before nginx reads its configuration, it would open the system's log.
     start_command = "nginx", "-p", "{folder}", "-e", "{folder}/error.log", "-c", "{configuration}"
 
@@ -155,7 +155,7 @@ class Nginx(Other):
 
 
 class Lighttpd(Other):
-    name, form, user = "lighttpd", LIGHTTPD, 'server.username = "{}"'
+    name, form, user = "lighttpd", LIGHTTPD, 'server.username = "{name}"'
     types, separator = '".{suffix}" => "{kind}"', ", "
     start_command = "lighttpd", "-D", "-f", "{configuration}"
 
@@ -172,7 +172,7 @@ class Redis(Other):
 
 
 class H2o(Other):
-    name, form, user = "h2o", H2O, "user: {}"
+    name, form, user = "h2o", H2O, "user: {name}"
     start_command = "h2o", "-m", "worker", "-c", "{configuration}"
 
 
@@ -200,7 +200,7 @@ class Proxy(Other):
 
 
 class Haproxy(Proxy):
-    name, form, user = "haproxy", HAPROXY, "user {}"
+    name, form, user = "haproxy", HAPROXY, "user {name}"
     start_command = "haproxy", "-db", "-f", "{configuration}"
 
 

@@ -1,7 +1,6 @@
 """The chart and the tables of figures in README.md, from the JSON of the kept results; and
 docs/results/regret.md."""
 
-import math
 import re
 
 from benchkit import legs, plot, regret, stats
@@ -47,14 +46,14 @@ def figures(experiments):
 
 
 def peers_rows(peers):
-    by = {(row["server"], row["kb"]): row for row in rows_of(peers["tables"]["peers-sizes"])}
+    time, bytes_of = ({row["server"]: row for row in rows_of(peers["tables"][f"peers-{part}"])}
+                      for part in ("sizes", "sizes-bytes"))
 
-    def ratio(leg, peer, column, size):
-        return by[leg, size][column] / by[peer, size][column]
+    def ratios(table, leg, peer):
+        return [table[leg][f"{size} KB"] / table[peer][f"{size} KB"] for size in SIZES]
 
-    return [[name, *(regret.two(ratio(leg, peer, "compression_usec", size)) for size in SIZES),
-             regret.two(math.prod(ratio(leg, peer, "bytes", size) for size in SIZES)
-                        ** (1 / len(SIZES)))]
+    return [[name, *map(regret.two, ratios(time, leg, peer)),
+             regret.two(stats.geometric_mean(ratios(bytes_of, leg, peer)))]
             for name, leg, peer in PEERS]
 
 

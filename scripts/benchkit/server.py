@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import os
 import pwd
+import re
 import socket
 
 from benchkit import sample, tools
@@ -42,6 +43,7 @@ GracefulShutdownTimeout 1
 
 # Children neither start nor end during a run, so that their CPU time can be counted.
 THREADS = """
+ThreadLimit {threads}
 StartServers {children}
 ServerLimit {children}
 ThreadsPerChild {threads}
@@ -65,6 +67,7 @@ LoadModule elastic_module {module}
 </Location>
 """
 
+COMPLAINT = re.compile(r"\[(?!elastic:)\w*:(warn|error|crit|alert|emerg)\]")  # not advice
 PATIENCE = 15  # seconds for a server to accept connections
 CHILD_PATIENCE = 60  # seconds for all of them to run: there may be hundreds
 PORT_TRIES = 3  # another process may take the free port before the server binds it
@@ -86,9 +89,9 @@ def unprivileged_user():
 
 
 def user_line(form):
-    """A line of a configuration, such as "User {}", with the account; empty without one."""
+    """A line of a configuration, such as "User {name}", with the account; empty without one."""
     name = unprivileged_user()
-    return form.format(name) if name else ""
+    return form.format(name=name, group=pwd.getpwnam(name).pw_gid) if name else ""
 
 
 class Server:
@@ -204,12 +207,16 @@ class Httpd(Server):
         super().start()
         if not tools.wait_for(lambda: len(self.child_pids()) >= self.children, CHILD_PATIENCE):
             raise tools.BenchError(f"{self.name} did not start {self.children} children")
+        complaints = [line for path in self.logs for line in path.read_text(
+            errors="replace").splitlines() if COMPLAINT.search(line)]
+        if complaints:  # it does not run as it was configured
+            raise tools.BenchError(f"{self.name} complains: {complaints[0]}")
         return self
 
     def configure(self):
         text = CONFIGURATION.format(
             folder=self.folder, site=self.site, port=self.port, address=self.address,
-            workers=self.workers(), user=user_line("User {}"),
+            workers=self.workers(), user=user_line("User {name}\nGroup #{group}"),
             modules="\n".join(f"LoadModule {name}_module {path}" for name in (
                 f"mpm_{self.mpm}", *self.base_modules, *self.modules)
                 if (path := tools.httpd_module(name))),

@@ -75,18 +75,25 @@ FIGURES = ("rate", "sent_bytes", "cpu_usec_per_response", "p95_ms", "memory_peak
 
 def summaries(tables):
     middle = stats.medians(tables[""], ("server", "size"), FIGURES)
+
+    def by_size(caption, figure):
+        rows = {name: {"server": name} for name in ALL_SIZES}
+        for (name, size), one in middle.items():
+            base = middle.get((base_of(name)["server"], size))
+            if name in ALL_SIZES and base:
+                rows[name][f"{size} KB"] = figure(one, base)
+        return [row for row in rows.values() if len(row) > 1], caption
+
     return {
         "page": ([{"server": name, "bytes": one["sent_bytes"],
                    "pages_per_second": round(one["rate"]), "cpu_usec": one["cpu_usec_per_response"],
                    "p95_ms": one["p95_ms"], "memory_kb": one["memory_peak_kb"]}
                   for (name, size), one in middle.items() if size == PAGE],
                  f"a page of {PAGE} KB from every server, medians"),
-        "sizes": ([{"server": name, "kb": size, "bytes": one["sent_bytes"],
-                    "compression_usec": round(one[overhead.STEADY] - middle[base][
-                        overhead.STEADY], 1)}
-                   for (name, size), one in middle.items() if name in ALL_SIZES
-                   and (base := (base_of(name)["server"], size)) in middle],
-                  "compression CPU and bytes by size, medians")}
+        "sizes": by_size("µs of CPU for compression, by the page's size, medians",
+                         lambda one, base: round(one[overhead.STEADY] - base[overhead.STEADY], 1)),
+        "sizes-bytes": by_size("bytes, by the page's size, medians",
+                               lambda one, base: one["sent_bytes"])}
 
 
 def draw(run, middle):
