@@ -31,15 +31,14 @@ def figures(experiments):
         "CPU time of compression beside the stock modules and nginx at the same level, by the\n"
         "page's size, and the bytes of all sizes (medians; `scripts/bench peers`):\n\n"
         + regret.markdown(["", *(f"{size} KB" for size in SIZES), "bytes"], peers_rows(peers))
-        + f"\n\nMeasured on {peers['machine'].partition(', Linux')[0]};\n"
-        "[docs/results/results.html](docs/results/results.html) has the whole run.\n")}
+        + f"\n\n[The whole run](docs/results/results.html): {peers['machine'].partition(', L')[0]}.\n")}
     rows = regret.rows_of(load)
     if rows:
         table, left = regret_table(rows)
         made["regret"] = (
             "Time until a PHP page has arrived; 1.00 is the best row at each load. Mean and worst of\n"
-            "the loads that a row can serve: \"2 of 4\" lacks the heaviest, which flatters it. Clients\n"
-            "of gzip, br and zstd (`scripts/bench load`):\n\n" + table
+            "the loads that a row can serve: \"2 of 4\" was tried at four, and served the two easy\n"
+            "ones. Clients of gzip, br and zstd (`scripts/bench load`):\n\n" + table
             + f"\n\n{load['rounds']} rounds. [{left} more rows, other clients, each load, p95, first "
             "text](docs/results/regret.md).\n")
     return made

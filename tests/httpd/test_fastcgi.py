@@ -71,7 +71,8 @@ def server(httpd_shared):
         + "".join(f"ProxyPassMatch ^/passed-{way.name}/(.*\\.php)$ "
                   f"unix:{fpm.socket}|fcgi://passed{{docs}}/$1\n" for way in WAYS)
         + f'<FilesMatch "\\.php$">\nSetHandler "{fpm.handler}"\n</FilesMatch>\n'
-          '<Proxy "fcgi://localhost/">\nProxySet flushpackets=on\n</Proxy>\n'
+          f'<FilesMatch "\\.stopped$">\nSetHandler "{fpm.handler.replace("fpm.sock", "none.sock")}"\n'
+          '</FilesMatch>\n<Proxy "fcgi://localhost/">\nProxySet flushpackets=on\n</Proxy>\n'
         + "".join(f"Alias /{way.name}/ {{docs}}/\n" for way in WAYS)
         + locations() + locations(prefix="passed-"))
     server.start()
@@ -94,6 +95,14 @@ def test_pages(server, way, coding, size, more, prefix, protocol):
     way.check(get, coding, bodies.text(size), status)
     check.head_of(get, head)
     check.whole(server.get(path, protocol=protocol), None, bodies.text(size), status)
+
+
+def test_a_pool_that_is_stopped_does_not_stop_others(server):
+    """All pools of this name are one worker to httpd, which leaves a failed one alone for a time."""
+    with server.errors.expected(r"AH02454|AH01079|AH00959"):
+        assert server.get("/page.stopped").status == 503
+    for _ in range(3):
+        check.whole(server.get("/page.php?size=5000"), None, bodies.text(5000))
 
 
 @EACH
