@@ -120,6 +120,16 @@ def test_a_decoded_body_on_the_disk_is_below_limitrequestbody(server, way, reade
             fpm.stop()
 
 
+@pytest.mark.parametrize("ask", [post, post_chunks])
+@pytest.mark.parametrize("reader", ["origin", "sendcl", "force10"])
+def test_limitrequestbody_does_not_hold_for_proxied_bodies_that_are_not_decoded(
+        server, reader, ask):
+    """It is httpd that sends them on, whatever their size."""
+    sent = encode(bodies.noise(LIMIT + 1), "gzip")
+    answer = ask(server, f"/core/plain/{reader}/echo", sent if ask is post else [sent])
+    assert read(answer)["size"] == len(sent)
+
+
 # --- the ratio
 
 
