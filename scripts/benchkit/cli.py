@@ -195,8 +195,7 @@ def run_command(options):
         return write_readme()
     if options.command == "recompute":
         made = options.out / "report.json"
-        kept = [made] if made.exists() else [KEPT, KEPT.with_name("stores.json")]
-        return max(map(recompute, kept))
+        return recompute(made if made.exists() else KEPT)
     if options.command == "report":
         return print(report.write(options.out, (*ORDER, *ALONE), {}, options.page))
     if options.command == "regret":
