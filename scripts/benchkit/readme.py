@@ -39,8 +39,8 @@ def figures(experiments):
             "Time until a PHP page has arrived; 1.00 is the best row at each load. Mean and worst of\n"
             "the loads that a row can serve: \"2 of 4\" was tried at four, and served the two easy\n"
             "ones. Clients of gzip, br and zstd (`scripts/bench load`):\n\n" + table
-            + f"\n\n{load['rounds']} rounds, {load['machine'].partition(', ')[0]}. [{left} more rows, "
-            "other clients, each load, p95, first text](docs/results/regret.md).\n")
+            + f"\n\n{load['rounds']} rounds, {load['machine'].partition(', ')[0]}.\n"
+            f"[{left} more rows, other clients, p95, first text](docs/results/regret.md).\n")
     return made
 
 

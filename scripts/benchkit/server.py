@@ -204,11 +204,13 @@ class Httpd(Server):
 
     def start(self):
         """Returns when all children run: the parent listens earlier, and forks for a while."""
+        before = {path: path.stat().st_size for path in self.logs}
         super().start()
         if not tools.wait_for(lambda: len(self.child_pids()) >= self.children, CHILD_PATIENCE):
             raise tools.BenchError(f"{self.name} did not start {self.children} children")
-        complaints = [line for path in self.logs for line in path.read_text(
-            errors="replace").splitlines() if COMPLAINT.search(line)]
+        said = b"".join(path.read_bytes()[before.get(path, 0):] for path in self.logs)
+        complaints = [line for line in said.decode(errors="replace").splitlines()
+                      if COMPLAINT.search(line)]
         if complaints:  # it does not run as it was configured
             raise tools.BenchError(f"{self.name} complains: {complaints[0]}")
         return self
