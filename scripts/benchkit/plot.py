@@ -7,6 +7,9 @@ import typing
 
 IDENTITY, GZIP, KEPT, THRESHOLD, BR = "#e08214", "#2b6cb0", "#2f9e6e", "#8073ac", "#b2435f"
 CACHED = "#8cc63f"
+# Of dotted(). Everybody can tell blue from orange.
+BLUE_AND_ORANGE = "#0072b2", "#d55e00"
+WIDTH, ROW, HEAD = 5.2, 0.19, 0.75  # inches: legible on a telephone
 
 STYLE = {
     "axes.grid": True, "axes.axisbelow": True, "axes.spines.top": False, "grid.alpha": 0.3,
@@ -80,6 +83,24 @@ def spread(axes, name, figure, colour):
     """A point in a row, and a line from the lowest to the highest, if `figure` has these."""
     axes.plot(figure[1:], [name] * len(figure[1:]), "-", color=colour, linewidth=1.2)
     axes.plot(figure[:1], [name], "o", color=colour, markersize=4)
+
+
+def ticks(*numbers):
+    """Options of a logarithmic diagram of dotted()."""
+    return {"xscale": "log", "xticks": numbers, "xticklabels": [f"{one:,}" for one in numbers]}
+
+
+def dotted(pair, rows, diagrams, colours, is_first):
+    """Two diagrams with a row for each of {name: (figure, figure)}; diagrams are (label, options).
+    The names that `is_first` have the first of two colours."""
+    for place, (axes, (label, options)) in enumerate(zip(pair, diagrams)):
+        for name, figures in rows.items():
+            spread(axes, name, figures[place], colours[not is_first(name)])
+        axes.set(xlabel=label, ylim=(len(rows) - 0.4, -0.6))
+        axes.set(**options)
+        axes.minorticks_off()
+        if place:
+            axes.set_yticklabels([])
 
 
 def bars(axes, names, figures, **options):

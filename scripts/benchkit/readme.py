@@ -97,10 +97,9 @@ def written(text, experiments):
     return text
 
 
-# In the chart: the wire and the load of its lower half. Everybody can tell blue from orange.
+# In the chart: the wire and the load of its lower half.
 MBIT, LOAD = 5, "12 to 120 KB: 0.1"
-COLOURS = {"light": ("#1f2328", "#0072b2", "#d55e00"), "dark": ("#e6edf3", "#56b4e9", "#e69f00")}
-WIDTH, ROW, HEAD = 5.2, 0.19, 0.75  # inches: legible on a telephone
+COLOURS = {"light": ("#1f2328", plot.BLUE_AND_ORANGE), "dark": ("#e6edf3", ("#56b4e9", "#e69f00"))}
 
 
 def rows_of(table):
@@ -126,10 +125,6 @@ def waited(rows):
             for row in regret.summary(rows, legs.BROWSERS, MBIT) if row["leg"] in first}
 
 
-def ticks(*numbers):
-    return {"xscale": "log", "xticks": numbers, "xticklabels": [f"{one:,}" for one in numbers]}
-
-
 def draw(experiments, folder):
     """README's chart for light and for dark pages: chart-light.svg, -dark.svg; and regret.md. Does
     nothing if regret was not measured."""
@@ -140,22 +135,14 @@ def draw(experiments, folder):
     (folder / "regret.md").write_text(regret.page(load), encoding="utf-8")
     blocks = (
         (served(experiments["peers"]), (
-            ("pages of 120 KB\na second", ticks(300, 3000, 30_000)),
-            ("KB of such\na page", ticks(30, 60, 120)))),
+            ("pages of 120 KB\na second", plot.ticks(300, 3000, 30_000)),
+            ("KB of such\na page", plot.ticks(30, 60, 120)))),
         (waited(rows), (
-            (f"time to the best,\n{MBIT} Mbit/s: mean\nto worst load", ticks(1, 2, 3)),
+            (f"time to the best,\n{MBIT} Mbit/s: mean\nto worst load", plot.ticks(1, 2, 3)),
             ("ms to the first text,\nload 0.1: range\nof rounds", {"xlim": (0, None)}))))
-    heights = [HEAD + ROW * len(of) for of, _ in blocks]
-    for look, (text, ours, others) in COLOURS.items():
-        with plot.drawing(folder / f"chart-{look}.svg", 2, WIDTH, sum(heights), text,
+    heights = [plot.HEAD + plot.ROW * len(of) for of, _ in blocks]
+    for look, (text, colours) in COLOURS.items():
+        with plot.drawing(folder / f"chart-{look}.svg", 2, plot.WIDTH, sum(heights), text,
                           heights) as all_axes:
             for pair, (of, diagrams) in zip(all_axes, blocks):
-                for place, (axes, (label, options)) in enumerate(zip(pair, diagrams)):
-                    for name, figures in of.items():
-                        plot.spread(axes, name, figures[place],
-                                    ours if name.startswith("mod_elastic") else others)
-                    axes.set(xlabel=label, ylim=(len(of) - 0.4, -0.6))
-                    axes.set(**options)
-                    axes.minorticks_off()
-                    if place:
-                        axes.set_yticklabels([])
+                plot.dotted(pair, of, diagrams, colours, lambda name: name.startswith("mod_ela"))

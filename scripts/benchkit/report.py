@@ -46,10 +46,12 @@ class Drawings:
                           text)
         text = re.sub("#000000|#262626", "currentColor", text)
         text = re.sub(r' style="([^"]*)"', self.class_of, text)
-        text = re.sub(r"<g>\s*</g>|<defs>\s*</defs>", "", text)
+        text = re.sub(r'<g>\s*</g>|<defs>\s*</defs>| transform="rotate\(-0 [^"]*"', "", text)
         text = re.sub(r"\s*\n\s*", " ", text).replace("> <", "><")
-        return re.sub(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
+        # On a telephone a wide one is scrolled, so that its text can be read.
+        return re.sub(r'<svg [^>]*?viewBox="(\S+ \S+ (\d+)[^"]*)"[^>]*>',
                       r'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="\1" '
+                      r'style="min-width:calc(.9*\2px);max-width:calc(1.6*\2px)" '
                       f'role="img"><title>{plot["caption"]}: {plot["description"]}</title>',
                       text, count=1).strip()
 

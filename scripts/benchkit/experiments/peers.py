@@ -96,19 +96,20 @@ def summaries(tables):
                                lambda one, base: one["sent_bytes"])}
 
 
-def draw(run, middle):
-    """Pages a second and bytes of the page: up and to the left is better."""
-    with plot.figure(run, "", f"a page of {PAGE} KB: pages a second of one CPU, and bytes",
-                     width=6.4, height=4.4) as (axes,):
-        for (name, size), figures in middle.items():
-            if size != PAGE or name in (BASE, NGINX_BASE, IN_PLACE, ZLIB, BASE + PREFORK):
-                continue
-            is_ours = name.startswith("elastic")
-            at = figures["sent_bytes"] / 1e3, figures["rate"]
-            axes.plot(*at, "o" if is_ours else "s", ms=7 if is_ours else 4,
-                      color=plot.KEPT if is_ours else plot.IDENTITY)
-            axes.annotate(name, at, fontsize=7, xytext=(4, 3), textcoords="offset points")
-        axes.set(yscale="log", xlabel="KB sent", ylabel="pages a second of one CPU")
+def draw(run, rows):
+    """Pages a second and bytes of the page from every server."""
+    figures = {}
+    for (name, size), of in stats.group(rows, "server", "size").items():
+        if size == PAGE:
+            rates, sent = [one["rate"] for one in of], of[0]["sent_bytes"] / 1e3
+            figures[name] = (stats.median(rates), min(rates), max(rates)), (sent,)
+    figures = dict(sorted(figures.items(), key=lambda one: -one[1][0][0]))
+    with plot.figure(run, "", f"a page of {PAGE} KB: pages a second of one CPU, and bytes", 2,
+                     plot.WIDTH, plot.HEAD + plot.ROW * len(figures)) as pair:
+        plot.dotted(pair, figures, (
+            ("pages a second:\nrange of rounds", plot.ticks(300, 3000, 30_000)),
+            ("KB sent", plot.ticks(30, 60, 120))), plot.BLUE_AND_ORANGE,
+            lambda name: name.startswith("elastic"))
 
 
 def run(run):
@@ -135,7 +136,7 @@ def run(run):
         run, legs, CLIENTS, run.pick(.005, .05, .1), lambda leg: load.TAIL * (
             leg.labels["size"] == PAGE and run.scale == "normal")), ("server", "size"))
     run.save_table("", rows)
-    draw(run, stats.medians(rows, ("server", "size"), FIGURES))
+    draw(run, rows)
     return Outcome("gzip-6", "gzip 6 takes {here} of mod_deflate 6's CPU for the same "
                    "bytes.", conditions=[*notes, *rounds.remarks(rows, "server")],
                    tools=tuple(dict.fromkeys(["h2load", *(one.name for one in servers.values()
