@@ -29,7 +29,7 @@ def figures(experiments):
     peers, load = experiments["peers"], experiments["load"]
     made = {"figures": (
         "CPU time of compression beside the stock modules and nginx at the same level, by the\n"
-        "page's size, and the bytes of all sizes (medians; `scripts/bench peers`):\n\n"
+        "page's size, and the bytes of these sizes (medians; `scripts/bench peers`):\n\n"
         + regret.markdown(["", *(f"{size} KB" for size in SIZES), "bytes"], peers_rows(peers))
         + f"\n\n[The whole run](docs/results/results.html): {peers['machine'].partition(', L')[0]}.\n")}
     rows = regret.rows_of(load)
