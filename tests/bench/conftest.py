@@ -11,6 +11,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: not in what CI runs for each push")
+
+
 @pytest.fixture
 def module():
     """The built module, named by ELASTIC_MODULE; what needs it is skipped where there is none."""

@@ -14,6 +14,8 @@ from kit.proxied import EACH as EACH_PROXIED
 from kit.proxied import EACH_WAY, WAYS, config, start
 from kit.precompressed import BODY, DATE, OLD, PRECOMPRESSED, add_set
 
+pytestmark = pytest.mark.rules
+
 SPAN, PART = "bytes=100-199", BODY[100:200]
 SINCE = {"If-Modified-Since": DATE}
 MADE = "7530-55443b7e3c000"  # like httpd's tags of files; "o" is not

@@ -9,6 +9,8 @@ import pytest
 from kit import at, bodies, check, inflate
 from kit.counters import counted
 
+pytestmark = pytest.mark.rules
+
 BODY = bodies.html(30000)
 PART = bodies.text(9000)
 FILES = {"a.html": BODY, "a.css": BODY, "a.png": BODY, "a.pdf": BODY, "tiny.html": b"x",

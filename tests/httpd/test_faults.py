@@ -317,6 +317,7 @@ def redis():
     store.stop()
 
 
+@pytest.mark.long
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("store", ["shmcb", pytest.param("redis", marks=pytest.mark.slow)])
 def test_each_call_of_the_system_fails_in_turn_from_the_start(httpd, tmp_path, store, request):

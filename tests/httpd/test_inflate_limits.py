@@ -8,6 +8,8 @@ from kit import bodies, inflate
 from kit.fpm import Fpm
 from kit.inflate import CODINGS, WAYS, encode, post, post_chunks, read, refused
 
+pytestmark = pytest.mark.rules
+
 LIMIT = 50000
 
 # The ratio is checked after this many decoded bytes.

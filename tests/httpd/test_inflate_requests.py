@@ -9,6 +9,8 @@ from kit import aborts, bodies, check, env, faults, handlers, inflate
 from kit.inflate import CODINGS, WAYS, encode, head, is_body, post, post_chunks, read, refused
 from kit.origin import framed
 
+pytestmark = pytest.mark.rules
+
 BODY = bodies.text(70000)
 EACH_WAY = pytest.mark.parametrize("way", WAYS)
 EACH_CODING = pytest.mark.parametrize("coding", CODINGS)

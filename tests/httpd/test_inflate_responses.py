@@ -15,6 +15,8 @@ from kit.client import Incomplete
 from kit.origin import raw
 from kit.proxied import WAIT, Steps
 
+pytestmark = pytest.mark.rules
+
 BODY = bodies.text(90000)
 GZIP = gzip.compress(BODY, mtime=0)
 BR = brotli.compress(BODY, quality=3)

@@ -7,6 +7,8 @@ import pytest
 
 from kit import at, bodies, check, env
 
+pytestmark = pytest.mark.rules
+
 BODY = bodies.html(30000)
 
 PACKED = gzip.compress(BODY, mtime=0)

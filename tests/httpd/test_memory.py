@@ -106,6 +106,7 @@ def test_a_client_that_does_not_read_holds_the_body_back(one_child):
     assert server.get("/warm.txt", ae="gzip").body == WARM
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.unsanitized
 def test_1000_aborted_requests(httpd):

@@ -9,6 +9,8 @@ import pytest
 
 from kit import at, bodies, check, env
 
+pytestmark = pytest.mark.rules
+
 BODY = bodies.html(20000)
 ZSTD = "zstd" if env.HAS_ZSTD else None
 

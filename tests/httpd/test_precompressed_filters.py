@@ -9,6 +9,8 @@ from kit import at, check
 from kit.precompressed import BODY, BR, DATE, GZ, OLD, PRECOMPRESSED, add_set, check_made, \
     check_sent, passes_over
 
+pytestmark = pytest.mark.rules
+
 # mod_security2 has its filter in every chain; it copies bodies of the second folder, and holds
 # those of the third.
 CONFIG = """

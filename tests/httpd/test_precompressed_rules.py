@@ -13,6 +13,8 @@ from kit import at, check, env
 from kit.precompressed import BODY, BR, GZ, OLD, add_set, check_made, check_sent, directories, \
     passes_over
 
+pytestmark = pytest.mark.rules
+
 # Modules that answer for a file or change the request by rules of their own.
 LATE = ("actions", "imagemap", "asis", "negotiation", "dav", "dav_fs", "speling", "proxy",
         "proxy_http", "rewrite", "userdir", "autoindex")

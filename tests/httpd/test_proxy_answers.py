@@ -12,6 +12,8 @@ from kit.origin import breaks_off, raw
 from kit.process import free_port
 from kit.proxied import EACH, EACH_WAY, WAYS, config, locations, start
 
+pytestmark = pytest.mark.rules
+
 BODY = bodies.html(30000)
 PAGE = bodies.html(5000)
 HTML = {"Content-Type": "text/html"}

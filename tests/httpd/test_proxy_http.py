@@ -11,6 +11,8 @@ from kit.origin import conditional, framed, raw
 from kit.process import Backend, accepts, free_port, need
 from kit.proxied import EACH, EACH_OWN, EACH_WAY, WAIT, Steps, config, start
 
+pytestmark = pytest.mark.rules
+
 BODY = bodies.text(30000)
 LARGE = bodies.text(3 << 20)
 SMALL = bodies.text(700)

@@ -16,6 +16,8 @@ from kit import at, bodies, cache, check, env, keep
 from kit.counters import counted
 from kit.origin import raw
 
+pytestmark = pytest.mark.rules
+
 ROOT = Path(__file__).parents[2]
 TEXT = bodies.text(20000)
 LARGE = bodies.text(1200000)  # larger than any body that is gathered

@@ -111,6 +111,7 @@ def check_owners(server, order, since=0):
         assert set(found) == ({owner} if record in records else set()), found
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("stays", [False, True], ids=["unloaded", "stays loaded"])
 def test_from_each_combination_to_the_next(httpd, stays):

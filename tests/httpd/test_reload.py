@@ -57,6 +57,7 @@ def reload_under_load(server, tmp_path, codings, keep):
     return result
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_20_reloads_under_load_cost_no_more_than_without_the_module(httpd, tmp_path):
     """If each request has its own connection, no socket error is allowed apart from mpm_event's

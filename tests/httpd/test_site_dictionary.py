@@ -114,6 +114,7 @@ def test_enabled_visited_and_disabled(site, tmp_path):
 # --- renewal
 
 
+@pytest.mark.long
 def test_renewed_where_it_is_better_or_due(site, tmp_path):
     one = site(enabled=True)
     first_url = one.link()
@@ -327,6 +328,7 @@ FAULTS = [
       for name in ("INT", "TERM", "HUP"))]
 
 
+@pytest.mark.long
 def test_what_cannot_be_used_and_what_fails(site):
     one = site()
     more = one.more
@@ -388,6 +390,7 @@ def test_a_site_of_this_machine_by_plain_http(site):
     one.run("disable")
 
 
+@pytest.mark.long
 def test_a_site_whose_tls_a_proxy_in_front_does(site, authority, tmp_path):
     one = site(vhosts=f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {HOST}\n</VirtualHost>\n")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -540,6 +543,7 @@ def test_enabled_and_disabled_in_debians_layout(debian, tmp_path):
     check_as_before()
 
 
+@pytest.mark.long
 @pytest.mark.debian
 @pytest.mark.parametrize("first", [HOST, SECOND])
 def test_two_sites_enabled_renewed_and_disabled_in_each_order(debian, first):

@@ -14,6 +14,8 @@ import pytest
 from kit import env
 from kit.process import free_port
 
+pytestmark = pytest.mark.rules
+
 FOUR, SIX = "198.51.100.46", "2001:db8:198:51::46"
 FIELD = "Elastic-Visitor"
 FILE = "elastic.visitor"
