@@ -84,9 +84,18 @@ class Source:
         if self.bytes[start:end].strip():
             self.add("negated", start, end, b"(EL_FAULT(%d) ^ !!(", b"))")
 
+    def sides(self, nodes):
+        return [(side.extent.start.offset, side.extent.end.offset) for side in nodes]
+
+    def chooses_an_operand(self, condition, *branches):
+        """The least or the most of two: where they are equal, either is right."""
+        words = [sorted(b" ".join(self.bytes[slice(*side)].split()) for side in self.sides(nodes))
+                 for nodes in (condition.get_children(), branches)]
+        return words[0] == words[1]
+
     def operands(self, node):
         """Drops an operand of && and ||, shifts the bound of a comparison."""
-        sides = [(side.extent.start.offset, side.extent.end.offset) for side in node.get_children()]
+        sides = self.sides(node.get_children())
         if len(sides) != 2 or sides[0][1] > sides[1][0]:
             return  # within a macro
         between = self.bytes[sides[0][1]:sides[1][0]]
@@ -117,6 +126,8 @@ class Source:
             of = children[0].extent
             if self.bytes[of.end.offset:].lstrip().startswith(b"?"):
                 self.negate(of.start.offset, of.end.offset)
+            if self.chooses_an_operand(*children):
+                children = children[1:]
         elif node.kind == Kind.BINARY_OPERATOR:
             self.operands(node)
         elif node.kind == Kind.RETURN_STMT and not is_last:
