@@ -89,8 +89,10 @@ def test_the_position_chooses_the_level(follower, tmp_path):
     ("ElasticControl off\n", "9"), ("ElasticLevel zstd 4\n", "4"),
     ("ElasticLevel zstd 12\n", "9"), ("ElasticControl off\nElasticCodings br\n", "9")])
 def test_a_level_that_does_not_move_is_that_of_zstd(server, tmp_path, config, level):
-    made = server(config)
+    made = server(config + "ElasticMaxTime 1ms\n", **{"large.html": PAGE * 8})
     assert outcome(made, "/page.html") == ("dcz", level, "used")
+    # Another level would be prepared after some requests for it.
+    assert {outcome(made, "/large.html")[1] for _ in range(20)} == {level}
     assert decoded(ask(made, "/page.html"), DICT, tmp_path) == PAGE
 
 

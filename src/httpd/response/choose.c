@@ -19,15 +19,14 @@ static uint64_t choose_length_of(const el_facts_t *facts)
 
 /*
  * The set of codings to choose from: those that the client likes as much as `first`. Only `first`
- * if its level is not adaptive, or a drop-in filter decides.
+ * if its level is not adaptive; a drop-in filter has only one.
  */
 static unsigned choose_choices_of(const el_choose_for_t *body, el_coding_t first)
 {
     const el_demand_t *demand = &body->facts->demand;
     unsigned set = EL_CODING_BIT(first);
 
-    if (body->policy->is_stock || !el_shared_is_adaptive(body->policy->range[first])
-        || demand->accept.q[first] == 0) {
+    if (!el_shared_is_adaptive(body->policy->range[first]) || demand->accept.q[first] == 0) {
         return set;
     }
     for (size_t i = 0; i < demand->order_count; i++) {
@@ -163,7 +162,7 @@ static worth_t choose_worth_for(const el_choose_for_t *body)
     for (size_t i = 0; i < demand->order_count; i++) {
         el_coding_t coding = demand->order[i];
 
-        if (!body->policy->is_stock && el_shared_is_adaptive(body->policy->range[coding])) {
+        if (el_shared_is_adaptive(body->policy->range[coding])) {
             key.set |= EL_CODING_BIT(coding);
         }
     }
