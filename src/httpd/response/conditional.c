@@ -31,7 +31,7 @@ static ap_filter_rec_t *not_modified, *no_body;
 static bool conditional_is_proxied(const request_rec *r)
 {
     return r->proxyreq != PROXYREQ_NONE
-           || (r->handler && *r->handler == 'p' && strncmp(r->handler, "proxy:", 6) == 0);
+           || (r->handler && strncmp(r->handler, "proxy:", 6) == 0);
 }
 
 /*

@@ -123,7 +123,7 @@ void el_filter_insert(request_rec *r)
     type = r->content_type;
     final = enabled && !r->handler && r->finfo.filetype == APR_REG && type
             && !(chain.roles & changing) && !dir->values.value[EL_DIR_PRECOMPRESSED]
-            && !(*type == 'a' && strncmp(type, "application/", strlen("application/")) == 0);
+            && strncmp(type, "application/", strlen("application/")) != 0;
     if (final && !el_dir_type_listed(dir, type, false)) {
         ap_add_output_filter_handle(skipped, (void *)(uintptr_t)EL_REASON_TYPE, r, r->connection);
     } else {
@@ -659,9 +659,7 @@ static bool filter_begin(ap_filter_t *f, el_response_t *response, el_record_t re
         return false;
     }
     el_response_read_accept(response);
-    if (response->names_tags) {
-        el_not_modified_now(response, NULL);
-    }
+    el_not_modified_now(response, NULL);
     response->filter = f;
     response->phase = EL_PHASE_HELD;
     /*
