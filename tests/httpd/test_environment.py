@@ -225,7 +225,8 @@ def tenants(httpd_shared):
     return httpd_shared(
         "Elastic On\nElasticLevel gzip 6\nElasticLevel br 4\nElasticPrecompressed On\n"
         "ElasticInflate On\n"
-        "<Directory {docs}>\nAllowOverride All\n</Directory>\n",
+        "<Directory {docs}>\nAllowOverride All\n</Directory>\n"
+        + at("explained", "ElasticExplain On", "SetOutputFilter ELASTIC_EXPLAIN"),
         modules=["filter"], cgi={"named/echo.cgi": inflate.ECHO},
         files={**files, "named/.htaccess": "ElasticInflate Off\nSetInputFilter ELASTIC_INFLATE"})
 
@@ -251,6 +252,11 @@ def test_naming_an_internal_filter_changes_nothing(tenants, name):
     both = [tenants.get(f"/{folder}/a.html", ae="gzip", headers={"If-None-Match": "*"})
             for folder in ("none", f"{name}-0")]
     assert both[0].status == both[1].status == 304
+
+
+def test_naming_the_filter_that_explains_takes_nothing_from_it(tenants):
+    answer = tenants.get("/explained/none/tiny.html", ae="gzip")
+    assert answer.headers["Elastic-Explain"].startswith("reason=small;")
 
 
 def test_naming_the_internal_filter_of_requests_decodes_nothing(tenants):

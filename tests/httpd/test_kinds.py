@@ -53,9 +53,10 @@ def server(httpd_shared, origin):
         "RewriteEngine On\nRewriteRule ^/inside$ /page.html [PT]\n"
         "<Directory {docs}>\nRewriteEngine On\n"
         "RewriteRule ^internal$ /page.html [L]\n</Directory>\n"
-        "AddEncoding x-gzip .gz\nAddHandler send-as-is .asis\n"
+        "AddEncoding x-gzip .gz\nAddHandler send-as-is .asis\nAddType application/x-httpd-cgi .x\n"
         + at("cut", "SetOutputFilter BUCKETEER"),
-        modules=["rewrite", "proxy", "proxy_http", "bucketeer", "asis"], tls=True, h2=True, cgi=CGI,
+        modules=["rewrite", "proxy", "proxy_http", "bucketeer", "asis"], tls=True, h2=True,
+        cgi={**CGI, "typed.x": CGI["status.cgi"]},
         files={"page.html": BODY, "dir/index.html": BODY, "errors/missing.html": BODY,
                "tiny.html": b"<p>tiny", "nothing.html": b"", "noise.json": bodies.noise(20000),
                "large.txt": bodies.text(1_100_000), "packed.html.gz": PACKED,
@@ -70,6 +71,7 @@ ENCODED = [
     # Made inside the server: by redirects, for errors, from files with their own header.
     *((path, 200, BODY) for path in ("/dir/", "/internal", "/inside", "/as.asis")),
     ("/missing", 404, BODY),
+    ("/typed.x?200", 200, BODY),  # by mod_cgi, because of its type; the answer has another one
     ("/origin/trailers", 200, BODY),
 ]
 
