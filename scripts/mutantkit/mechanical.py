@@ -30,6 +30,9 @@ VERDICTS = KILLED, SURVIVED, IN_PART, NOT_REACHED, NOT_JUDGED, SAME_THING = \
 
 UNIT = "tests/unit/unit"
 
+# Without it what a loop reads behind an array would often be of no consequence.
+ENDS_BEYOND_ARRAYS = "-fsanitize=bounds-strict -fsanitize-undefined-trap-on-error"
+
 # Seconds that a suite may take, most of which need less than one; that a test against
 # httpd may take in addition to so many times its usual time; until a pytest has collected all tests.
 SUITE_SECONDS, TEST_SECONDS, LONGER, START_SECONDS = 30, 20, 10, 600
@@ -68,7 +71,7 @@ class Broken:
         return [fault for source in self.sources for fault in source.faults]
 
     def build(self):
-        for copy, *options in ((self.copy, "CFLAGS=-O0 -w"),
+        for copy, *options in ((self.copy, f"CFLAGS=-O0 -w {ENDS_BEYOND_ARRAYS}"),
                                (self.sanitized, "CFLAGS=-O1 -g -w", "--enable-asan",
                                 "--enable-ubsan")):
             for command in (("autoreconf", "--install", "--force"),

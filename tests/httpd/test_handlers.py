@@ -135,6 +135,10 @@ def test_events_of_such_a_bucket_are_not_held(server, way):
         assert got.read_all() == body
 
 
+def test_what_such_a_bucket_has_late_is_waited_for_until_it_is_enough(server):
+    assert asked(server, "elastic", SMALL, "late,pieces=2,pause=400").coding is None
+
+
 @EACH_WAY
 def test_a_bucket_that_says_to_be_longer_shows_no_memory_of_others(server, way):
     server.expect_log("the body (cannot be read|is shorter than was announced)")
