@@ -47,6 +47,7 @@ REFUSED = {
 CONFIG = """
 Elastic On
 SSLVerifyClient optional
+SetEnvIf X-Told (.+) HTTPS=$1
 SSLCACertificateFile {root}/tls.pem
 """ + "".join(at(name, RULE, WEEK, line) for name, line in REFUSED.items()) \
     + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK, "SetEnv ap_trust_cgilike_cl 1") \
@@ -136,6 +137,13 @@ def test_all_of_a_rule_is_given_out(server, before, host, origin):
     del found["expires"]
     assert found == {"origin": origin, "path": "/full/dict.txt", "match": "*.txt",
                      "match-dest": "document script", "id": 'v 1"'}
+
+
+@pytest.mark.parametrize("told,origin", [
+    ("off", "http://localhost"), ("On", "https://localhost")])
+def test_a_variable_tells_of_tls_in_front(server, told, origin):
+    server.get("/full/dict.txt", headers={"Host": "localhost", "X-Told": told})
+    assert entries(server, DICT, origin)
 
 
 def test_ipv4_by_a_socket_of_both_is_this_machine(httpd):

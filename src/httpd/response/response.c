@@ -460,7 +460,7 @@ static const char *response_make_origin(request_rec *r)
                    || ap_matches_request_vhost(r, host, r->server->port);
     } else {
         /* APR writes an IPv4-mapped address as IPv4. */
-        is_known = ip && (strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0);
+        is_known = strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
     }
     if (!is_known) {
         return NULL;
