@@ -53,6 +53,7 @@ PLACES = {
     "precompressed": "Elastic On\nElasticPrecompressed On",
     **{f"typed-{name}": f"AddOutputFilterByType {name} text/plain"
        for name in ("ELASTIC", "DEFLATE", "BROTLI_COMPRESS", *CHAINS)},
+    "typed-unlisted": "AddOutputFilterByType ELASTIC text/plain\nElasticTypes text/html",
     **{f"named-{chain}": f"SetOutputFilter {chain}" for chain in CHAINS},
     "beside": "AddOutputFilterByType SUBSTITUTE;DEFLATE text/plain",
     **{name: f"Elastic On\nFileETag {fields}" for name, fields in FILE_ETAGS.items()},
@@ -75,7 +76,8 @@ class Delivery(NamedTuple):
 DELIVERIES = [
     Delivery("/weak/a.txt", WEAK), Delivery("/suffix/a.txt", STRONG),
     Delivery("/keep/a.txt", '"{}"'), Delivery("/kept.txt", WEAK),
-    *(Delivery(f"/{name}/a.txt", WEAK) for name in (*FILE_ETAGS, "typed-ELASTIC")),
+    *(Delivery(f"/{name}/a.txt", WEAK) for name in (*FILE_ETAGS, "typed-ELASTIC",
+                                                          "typed-unlisted")),
     Delivery("/typed-DEFLATE/a.txt", STRONG, ("gzip",)),
     Delivery("/typed-BROTLI_COMPRESS/a.txt", STRONG, ("br",)),
     Delivery("/weak/tag.cgi?strong", WEAK, kind="script"),
