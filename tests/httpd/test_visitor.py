@@ -211,6 +211,14 @@ def said_to(port, *lines, source="127.0.0.1"):
         return b"".join(iter(lambda: sock.recv(65536), b"")).decode()
 
 
+def test_each_address_of_loopback_is_this_machine(server):
+    """Debian's own name of a machine is at 127.0.1.1."""
+    with token_of(server) as token:
+        said = said_to(server.port, "GET /env.cgi HTTP/1.0", f"{FIELD}: {token}",
+                       source="127.0.1.1")
+    assert f"{FIELD}: {proof(token)}" in said and "REMOTE_ADDR=127." not in said
+
+
 def test_nobody_from_elsewhere_is_a_visitor(server):
     """A connection between two of this machine's addresses stands for one from elsewhere: its ends
     differ."""

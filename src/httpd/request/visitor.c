@@ -147,8 +147,8 @@ static bool visitor_become(conn_rec *c)
 EL_RARE static void visitor_look(request_rec *r, const char *token)
 {
     conn_rec *c = r->connection;
-    /* By loopback, or from one of this machine's addresses to the same one. */
-    bool is_from_here = strncmp(c->client_ip, "127.", 4) == 0 || strcmp(c->client_ip, "::1") == 0
+    /* By loopback, whose IPv4 has many addresses, or from an address of this machine to itself. */
+    bool is_from_here = strncmp(c->client_ip, "127.", 4) == 0
                         || apr_sockaddr_equal(c->local_addr, c->client_addr);
     static const char *const fields[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
     char digits[EL_FOLDER_NAME_ROOM];
