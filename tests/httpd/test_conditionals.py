@@ -349,6 +349,7 @@ def test_where_no_tag_is_named_a_304_has_that_of_a_200(server, path, ae, coding)
     # encoded body already.
     *((path, "gzip", fields, 304, tag) for path, tag in (
         ("/weak/tag.cgi?304", 'W/"cgi-gzip"'), ("/suffix/tag.cgi?304", '"cgi-gzip"'),
+        ("/typed-ELASTIC/tag.cgi?304", 'W/"cgi-gzip"'),
         ("/on/packed", '"o-gzip"')) for fields in (SINCE, {"If-None-Match": tag})),
     # Of two that are named the first is answered.
     *(("/weak/tag.cgi?strong", "gzip, br", {"If-None-Match": f"{one}, {two}"}, 304, one)
