@@ -220,10 +220,13 @@ AC_DEFUN([EL_HARDENING], [
 # in log lines and debug information are those below the source tree.
 AC_DEFUN([EL_PREFIX_MAP], [
     PREFIX_MAP=
-    el_here=`pwd -P`
-    el_there=`cd "$srcdir" && pwd -P`
-    for el_flag in "-ffile-prefix-map=$el_here=." "-ffile-prefix-map=$el_there=." \
-        "-ffile-prefix-map=$srcdir/="; do
+    # Of two that fit a path, the longer must win: a build may be below the sources, or above them.
+    # gcc takes the last, clang the longest or, since 17, the last; sorted, the longer comes later.
+    # By a link a compiler knows its folder as the shell does.
+    for el_path in `{ pwd; pwd -P; echo "$srcdir/"; cd "$srcdir" && pwd && pwd -P; } |
+        LC_ALL=C sort -u`; do
+        AS_CASE([$el_path], [*/], [el_flag="-ffile-prefix-map=$el_path="],
+            [el_flag="-ffile-prefix-map=$el_path=."])
         EL_TRY_FLAG([PREFIX_MAP], [CFLAGS])
     done
     AC_SUBST([PREFIX_MAP])
