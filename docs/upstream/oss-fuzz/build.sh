@@ -54,20 +54,24 @@ objcopy -W el_clock_nsec -W el_clock_usec -W el_clock_sec -W el_clock_cpu_nsec \
 } >"$work/missing.c"
 compile server "$work/missing.c"
 
-for source in ${TARGETS-tests/fuzz/fuzz_*.c}; do
-    name=$(basename "$source" .c)
-    compile targets "$source"
-    objects=("$work/targets/$name.o" "$work"/core/*.o "$work"/engines/*.o)
+compile targets tests/fuzz/parsers.c tests/fuzz/fuzz_*.c
+targets=$(scripts/lib/fuzz --list)
+for target in $targets; do
+    name=fuzz_$target
+    objects=("$work"/core/*.o "$work"/engines/*.o)
     libraries=(-L"$work" '-Wl,-Bstatic' -lbrotlienc -lbrotlidec -lbrotlicommon -lzstd -lz)
-    if grep -q '"server.h"' "$source"; then
-        objects+=("$work"/host/*.o "$work"/httpd/*/*.o "$work"/server/*.o)
+    if [ -e "tests/fuzz/$name.c" ]; then
+        objects+=("$work/targets/$name.o" "$work"/host/*.o "$work"/httpd/*/*.o "$work"/server/*.o)
         libraries+=(-laprutil-1 -lapr-1 -luuid -lcrypt)
+    else
+        objects+=("$work/targets/parsers.o")
+        libraries+=("-Wl,--defsym=fuzz_target=$name")
     fi
     # shellcheck disable=SC2086
     ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} $LIB_FUZZING_ENGINE "${objects[@]}" "${libraries[@]}" \
         -lcrypto -Wl,-Bdynamic -lm -ldl -lpthread -o "$OUT/$name"
-    if [ -d "tests/fuzz/corpus/${name#fuzz_}" ]; then
-        (cd "tests/fuzz/corpus/${name#fuzz_}" &&
+    if [ -d "tests/fuzz/corpus/$target" ]; then
+        (cd "tests/fuzz/corpus/$target" &&
             python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" ./*)
     fi
 done
