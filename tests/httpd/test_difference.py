@@ -14,6 +14,7 @@ OTHER = bodies.text(30_000)
 STYLE = bodies.text(20_000)
 NOISE = bodies.noise(50_000)
 PRECOMPRESSED = gzip.compress(PAGE, 9, mtime=0)
+NO_BYTES = gzip.compress(b"", mtime=0)
 # Prepared, it exceeds the 2 MB that each process may hold in any case.
 LARGE = bodies.text(3_000_000)
 STREAM = """\
@@ -45,7 +46,9 @@ CONFIG = BASE + "".join(
 def server(httpd_shared):
     made = start(httpd_shared, CONFIG, {
         "other.txt": OTHER, "style.css": STYLE, "small.html": b"<p>short</p>",
-        "page.html.gz": PRECOMPRESSED, "noise.txt": NOISE},
+        "page.html.gz": PRECOMPRESSED, "noise.txt": NOISE,
+        # No type that is compressed, and no bytes.
+        "page.bin": PAGE, "page.bin.gz": PRECOMPRESSED, "empty.html": b"", "empty.html.gz": NO_BYTES},
         records=("elastic", "deflate"), modules=("socache_shmcb",), tls=True,
         h2=env.possible("h2"),
         cgi={"inside.cgi": "head('Location: /free/page.html')\n", "page.cgi": STREAM})
@@ -203,6 +206,9 @@ def test_it_comes_before_a_precompressed_file(server, tmp_path):
         assert (answer.coding, answer.raw) == ("gzip", PRECOMPRESSED)
         assert answer.varies and answer.has_token("Vary", AVAILABLE)
     assert note(server, answer) == "cross-origin"
+    for name, raw in (("page.bin", PRECOMPRESSED), ("empty.html", NO_BYTES)):
+        answer = ask(server, f"/pages/precompressed/{name}")
+        assert (answer.coding, answer.raw) == ("gzip", raw)
 
 
 def test_what_no_dictionary_makes_smaller_goes_as_it_is(server, tmp_path):

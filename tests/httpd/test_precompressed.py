@@ -38,7 +38,7 @@ ErrorDocument 404 /all/page.html
     "off": "ElasticPrecompressed Off", "alone": "Elastic Off", "alone-folder": "Elastic Off",
     "no-gzip": "Elastic Off\nSetEnv no-gzip 1", "no-brotli": "Elastic Off\nSetEnv no-brotli 1",
     "no-elastic": "Elastic Off\nSetEnv no-elastic 1", "nolinks": "Options -FollowSymLinks",
-    "rules": "AllowOverride FileInfo AuthConfig Limit",
+    "rules": "AllowOverride FileInfo AuthConfig Limit", "untagged": "FileETag None",
     "not-found": "ErrorDocument 404 /none/page.html"})
 
 
@@ -50,15 +50,15 @@ def sized(nbytes):
 @pytest.fixture(scope="module")
 def site(httpd_shared):
     server = httpd_shared(CONFIG, modules=["include", "substitute", "filter"], tls=True, h2=True)
-    for name in ("all", "denied", "secret", "off", "alone", "substitute", "rules", "no-gzip",
-                 "no-brotli", "no-elastic", "index/index.html", "language/page.en.html"):
+    for name in ("all", "denied", "secret", "off", "alone", "substitute", "rules", "untagged",
+                 "no-gzip", "no-brotli", "no-elastic", "index/index.html", "language/page.en.html"):
         add_set(server, name if "." in name else f"{name}/page.html", "br", "gz")
     add_set(server, "three/page.html", "br", "gz", "zst")
     add_set(server, "gz/page.html", "gz")
     add_set(server, "older/page.html", "br", "gz", mtime=OLD - 1)
     add_set(server, "newer/page.html", "br", "gz", mtime=OLD + 1)
     for folder in ("none", "folder", "alone-folder", "fifo", "nolinks", "loop", "small-br",
-                   "small-gz"):
+                   "small-gz", "as-small"):
         add_set(server, f"{folder}/page.html")
     for folder in ("folder", "alone-folder"):
         (server.docs / folder / "page.html.br").mkdir()
@@ -72,6 +72,7 @@ def site(httpd_shared):
     for name, data in {
             "elsewhere.br": BR, "orphan/page.html.br": BR, "cgi/page.cgi.br": BR,
             "small-br/page.html.br": sized(100), "small-br/page.html.gz": sized(200),
+            "as-small/page.html.gz": sized(100), "as-small/page.html.br": sized(100),
             "small-gz/page.html.gz": sized(100), "small-gz/page.html.br": sized(200),
             "rules/.htaccess": DENIED.format("*.br"), "ssi/page.shtml": ssi,
             "ssi/page.shtml.br": brotli.compress(ssi)}.items():
@@ -105,6 +106,7 @@ def test_the_precompressed_file_is_sent_as_it_is(site, protocol, coding):
     # The smallest of equally liked ones; and one that needs no encoder.
     ("/small-br/page.html", "gzip, br", "br", sized(100)),
     ("/small-gz/page.html", "gzip, br", "gzip", sized(100)),
+    ("/as-small/page.html", "gzip, br", "br", sized(100)),
     ("/three/page.html", "zstd", "zstd", ZST)])
 def test_weights_and_rules_choose_among_precompressed_files(site, path, ae, coding, data):
     site.expect_log("AH01630")
@@ -261,6 +263,19 @@ def test_the_tag_changes_with_the_precompressed_file_only(site, coding):
             for mtime in (OLD, OLD, OLD + 3, time.time())]
     assert tags[0] == tags[1] and len(set(tags)) == 3
     assert all(tag.startswith('"') and tag.endswith((".br\"", ".gz\"")) for tag in tags)
+
+
+@pytest.mark.parametrize("fields,status", [
+    ({}, 200), ({"If-None-Match": '"x"'}, 200), ({"If-None-Match": '""'}, 200),
+    ({"If-Modified-Since": DATE}, 304), ({"If-Match": "*"}, 200), ({"If-Match": '"x"'}, 412),
+    ({"Range": "bytes=0-9", "If-Range": '"x"'}, 200)])
+def test_without_a_tag_no_condition_names_the_file(site, fields, status):
+    answer = site.get("/untagged/page.html", "br", fields)
+    assert answer.status == status and "ETag" not in answer.headers
+    if "If-Range" in fields:
+        check_made(answer, "br")
+    elif status == 200:
+        check_sent(answer, "br", BR)
 
 
 def test_a_precompressed_file_goes_stale_when_its_file_changes(site):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.rules
 
 # Modules that answer for a file or change the request by rules of their own.
 LATE = ("actions", "imagemap", "asis", "negotiation", "dav", "dav_fs", "speling", "proxy",
-        "proxy_http", "rewrite", "userdir", "autoindex")
+        "proxy_http", "rewrite", "userdir", "autoindex", "lua")
 
 CONFIG = """
 Elastic On
@@ -44,6 +44,8 @@ AliasMatch "^/short$" "{docs}/all/page.html"
     "proxied": '<FilesMatch "html$">\nSetHandler proxy:ORIGIN\n</FilesMatch>',
     "per-directory": 'RewriteEngine On\nRewriteRule "^page\\.html$" "/made.cgi"',
     "default": "SetHandler default-handler",
+    "default-there": '<Files "*.??">\nSetHandler default-handler\n</Files>',
+    "nobodys": "SetHandler of-no-module",
     "denied": '<Files "*.br">\nRequire all denied\n</Files>'})
 
 # Rules for precompressed files' URLs in folders of their names; br files are not affected.
@@ -58,11 +60,17 @@ FORBIDDEN = {
     "moved": 'RedirectMatch "^/moved/.*\\.gz$" "/all/other.html"',
     "aliased": 'AliasMatch "^/aliased/.*\\.gz$" "{docs}/all/other.html"',
     "located": '<LocationMatch "^/located/.*\\.gz$">\nRequire all denied\n</LocationMatch>',
+    "unmapped": "LuaHookMapToStorage {docs}/unmapped.lua unmapped",
     "handled": '<LocationMatch "^/handled/.*\\.gz$">\nSetHandler cgi-script\n</LocationMatch>',
     **{name: directories({name: lines}) for name, lines in {
         "ruled": 'RewriteEngine On\nRewriteRule "\\.gz$" "-" [F]',
         "matching": '<FilesMatch "\\.gz$">\nSetHandler cgi-script\n</FilesMatch>',
         "added": "AddHandler send-as-is .gz"}.items()}}
+UNMAPPED = """\
+function unmapped(r)
+    return r.uri:match("^/unmapped/.*%.gz$") and apache2.OK or apache2.DECLINED
+end
+"""
 MAKES = "head('Content-Type: text/html')\nout('made' * 2000)\n"
 # Another module makes these responses.
 MADE = ["made/x.acted", "made/x.named", "made/x.cgi", "set/x.html", "per-directory/page.html"]
@@ -82,9 +90,11 @@ def site(httpd_shared, origin, request):
     for path in ("/x", f"{server.docs}/proxied/page.html"):
         origin.route(path, lambda exchange: exchange.respond(200, {}, b"proxied" * 2000))
     for path in (*MADE, *OTHERS, "all/a b%41#?&.html", "all/x%41.html", "../users/she/page.html",
-                 *(f"{folder}/page.html" for folder in ("all", "default", ".", *FORBIDDEN))):
+                 *(f"{folder}/page.html" for folder in ("all", "default", "default-there",
+                                                       "nobodys", ".", *FORBIDDEN))):
         add_set(server, path, "br", "gz", mtime=OLD + 1)
     add_set(server, "denied/page.html", "br", mtime=OLD + 1)
+    server.write("unmapped.lua", UNMAPPED)
     for path in ("made.cgi", "made/x.cgi", "set/x.html"):
         server.cgi(path, MAKES)
     # Files that the URL without its escapes would name.
@@ -127,7 +137,7 @@ def test_a_precompressed_file_that_is_not_to_be_had_by_its_url_is_not_sent(site,
 
 @pytest.mark.parametrize("path", [
     "/versions/12/page.html", "/front", "/alias/page.html", "/short", "/dav/page.html",
-    "/speling/page.html", "/~she/page.html", "/default/page.html",
+    "/speling/page.html", "/~she/page.html", "/default/page.html", "/default-there/page.html", "/nobodys/page.html",
     "/all/a%20b%2541%23%3F&.html", "/all/x%2541.html", "/all//page.html", "//all/page.html?query"])
 def test_however_the_url_leads_to_the_file_its_precompressed_files_serve(site, path):
     for ae, data in (("br", BR), ("gzip", GZ)):

@@ -8,6 +8,7 @@
 #include "elastic/entry.h"
 #include "host/machine.h"
 
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -47,9 +48,8 @@ typedef struct {
 static bool precompressed_is_trusted(const request_rec *r, const apr_finfo_t *finfo)
 {
     const apr_uid_t root = 0;
-    apr_int32_t valid = finfo->valid & r->finfo.valid;
 
-    return valid & APR_FINFO_USER && (finfo->user == root || finfo->user == r->finfo.user);
+    return finfo->user == root || finfo->user == r->finfo.user;
 }
 
 /*
@@ -66,7 +66,7 @@ static bool precompressed_is_usable(request_rec *r, candidate_t *candidate, bool
     bool trusted = candidate->root || precompressed_is_trusted(r, finfo);
     el_precompressed_fault_t fault;
 
-    if (found == APR_SUCCESS && finfo->filetype == APR_LNK) {
+    if (finfo->filetype == APR_LNK) {
         found = apr_stat(finfo, candidate->path, APR_FINFO_NORM, r->pool);
         trusted = trusted && precompressed_is_trusted(r, finfo);
     }
@@ -95,10 +95,12 @@ static const char *precompressed_behind(const char *base, const char *path)
 {
     size_t len = base ? strlen(base) : 0;
 
-    while (len > 0 && base[len - 1] == '/') {
-        len--;
+    if (!base || strncmp(path, base, len) != 0) {
+        return NULL;
     }
-    return base && strncmp(path, base, len) == 0 && path[len] == '/' ? path + len : NULL;
+    /* `base` may end with a slash. */
+    len -= path[len] != '/';
+    return path[len] == '/' ? path + len : NULL;
 }
 
 /*
@@ -181,13 +183,13 @@ static verdict_t precompressed_judge(request_rec *lookup, const request_rec *r, 
 {
     apr_filetype_e type = lookup->finfo.filetype;
     bool is_plain = !lookup->handler || strcmp(lookup->handler, "default-handler") == 0
-                    || (r->handler && strcmp(lookup->handler, r->handler) == 0);
+                    || strcmp(lookup->handler, r->handler) == 0;
     verdict_t verdict = REFUSED;
 
     if (lookup->status == HTTP_OK && lookup->filename && is_plain
         && lookup->proxyreq == PROXYREQ_NONE) {
         if (strcmp(lookup->filename, path) == 0) {
-            verdict = type == APR_REG || (elsewhere && type == APR_NOFILE) ? SERVED : REFUSED;
+            verdict = type == APR_REG || elsewhere ? SERVED : REFUSED;
         } else if (type == APR_NOFILE) {
             verdict = NOWHERE;
         }
@@ -207,11 +209,10 @@ static verdict_t precompressed_look_up(request_rec *r, const candidate_t *candid
     const char *extension = el_coding_info(candidate->coding)->extension;
     const char *beside = apr_pstrcat(r->pool, r->filename, extension, NULL);
     bool elsewhere = candidate->root != NULL;
-    const char *in_url = strrchr(r->uri, '/'), *in_path = strrchr(r->filename, '/');
     verdict_t verdict = NOWHERE;
 
     /* The URL ends like the path: no rule has renamed the file. */
-    if (in_url && in_path && strcmp(in_url, in_path) == 0) {
+    if (strcmp(apr_filepath_name_get(r->uri), apr_filepath_name_get(r->filename)) == 0) {
         const char *url = ap_escape_uri(r->pool, apr_pstrcat(r->pool, r->uri, extension, NULL));
 
         verdict = precompressed_judge(ap_sub_req_lookup_uri(url, r, NULL), r, beside, elsewhere);
@@ -270,8 +271,8 @@ static apr_file_t *precompressed_open_file(request_rec *r, const candidate_t *ca
 
 static bool precompressed_has_read(apr_file_t *file, uint8_t *bytes, size_t nbytes, apr_off_t from)
 {
-    return nbytes == 0 || (apr_file_seek(file, APR_SET, &from) == APR_SUCCESS
-                           && apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS);
+    return apr_file_seek(file, APR_SET, &from) == APR_SUCCESS
+           && apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS;
 }
 
 /*
@@ -351,7 +352,6 @@ static const char *precompressed_tag_of(request_rec *r, candidate_t *candidate)
         apr_finfo_t finfo = r->finfo;
         char *filename = r->filename;
         const char *tag;
-        size_t len;
 
         /* ap_make_etag() reads name and numbers from `r`. */
         r->finfo = candidate->finfo;
@@ -360,9 +360,8 @@ static const char *precompressed_tag_of(request_rec *r, candidate_t *candidate)
         r->finfo = finfo;
         r->filename = filename;
         tag += strncmp(tag, "W/", 2) == 0 ? 2 : 0;
-        len = strlen(tag);
-        if (len >= 2 && tag[0] == '"' && tag[len - 1] == '"') {
-            candidate->tag = apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, tag, len - 1),
+        if (*tag) {
+            candidate->tag = apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, tag, strlen(tag) - 1),
                                          el_coding_info(candidate->coding)->extension, "\"", NULL);
         }
         candidate->tagged = true;
@@ -387,7 +386,8 @@ static candidate_t *precompressed_best_of(el_response_t *response, candidates_t 
             order[i] = left[i]->coding;
         }
         best = el_accept_choose(el_response_accept(response), order, count);
-        while (at + 1 < count && left[at]->coding != best) {
+        /* It is there: each of them is acceptable. */
+        while (left[at]->coding != best) {
             at++;
         }
         if (precompressed_is_allowed(response->r, left[at])) {
@@ -660,13 +660,12 @@ static const char *precompressed_exchange_changed_by(const el_response_t *respon
                                                      const apr_bucket_brigade *bb)
 {
     request_rec *r = response->r;
-    const char *length = apr_table_get(r->headers_out, "Content-Length");
     const char *foreign = el_chain_foreign(r->pool, behind);
 
     if (foreign) {
         return foreign;
     }
-    return !length || apr_strtoi64(length, NULL, 10) != r->finfo.size || r->no_local_copy
+    return !apr_table_get(r->headers_out, "Content-Length") || r->no_local_copy
                    || el_fields_read(r).encoded || response->inflates
                    || !precompressed_exchange_is_original(r, bb)
                ? exchange->filters
@@ -850,7 +849,7 @@ EL_RARE static int precompressed_offer(request_rec *r)
      * file's tag: add the original's.
      */
     if_match = apr_table_get(r->headers_in, "If-Match");
-    if (if_match && *if_match != '*') {
+    if (if_match) {
         apr_table_setn(r->headers_in, "If-Match",
                        apr_pstrcat(r->pool, if_match, ", ", ap_make_etag(r, 0), NULL));
     }
