@@ -48,8 +48,9 @@ typedef struct {
 static bool precompressed_is_trusted(const request_rec *r, const apr_finfo_t *finfo)
 {
     const apr_uid_t root = 0;
+    apr_int32_t valid = finfo->valid & r->finfo.valid;
 
-    return finfo->user == root || finfo->user == r->finfo.user;
+    return valid & APR_FINFO_USER && (finfo->user == root || finfo->user == r->finfo.user);
 }
 
 /*
@@ -95,12 +96,10 @@ static const char *precompressed_behind(const char *base, const char *path)
 {
     size_t len = base ? strlen(base) : 0;
 
-    if (!base || strncmp(path, base, len) != 0) {
-        return NULL;
+    while (len > 0 && base[len - 1] == '/') {
+        len--;
     }
-    /* `base` may end with a slash. */
-    len -= path[len] != '/';
-    return path[len] == '/' ? path + len : NULL;
+    return base && strncmp(path, base, len) == 0 && path[len] == '/' ? path + len : NULL;
 }
 
 /*
@@ -189,7 +188,7 @@ static verdict_t precompressed_judge(request_rec *lookup, const request_rec *r, 
     if (lookup->status == HTTP_OK && lookup->filename && is_plain
         && lookup->proxyreq == PROXYREQ_NONE) {
         if (strcmp(lookup->filename, path) == 0) {
-            verdict = type == APR_REG || elsewhere ? SERVED : REFUSED;
+            verdict = type == APR_REG || (elsewhere && type == APR_NOFILE) ? SERVED : REFUSED;
         } else if (type == APR_NOFILE) {
             verdict = NOWHERE;
         }
@@ -386,8 +385,7 @@ static candidate_t *precompressed_best_of(el_response_t *response, candidates_t 
             order[i] = left[i]->coding;
         }
         best = el_accept_choose(el_response_accept(response), order, count);
-        /* It is there: each of them is acceptable. */
-        while (left[at]->coding != best) {
+        while (at + 1 < count && left[at]->coding != best) {
             at++;
         }
         if (precompressed_is_allowed(response->r, left[at])) {
