@@ -212,6 +212,27 @@ def test_a_file_that_changes_while_it_is_encoded_is_not_cached(httpd, tmp_path):
     assert cache(server)["stored"] == 1
 
 
+# Runs after httpd has taken the file's length, and before it opens the file.
+GROW = """
+function grow(r)
+    if r.headers_in["X-More"] then
+        local file = io.open(r.filename, "a")
+        file:write(r.headers_in["X-More"])
+        file:close()
+    end
+    return apache2.DECLINED
+end
+"""
+
+
+def test_a_file_that_grows_before_it_is_sent_is_not_the_file(httpd, tmp_path):
+    _, server = age(httpd, tmp_path, CONFIG + "LuaHookFixups {docs}/grow.lua grow\n",
+                    modules=(*MODULES, "lua"), files={"page.html": BODY, "grow.lua": GROW})
+    (server.docs / "page.html").chmod(0o666)
+    check.encoded(server.get("/page.html", "gzip", {"X-More": "more"}), "gzip", BODY)
+    wait_kept(server, "/page.html", BODY + b"more")
+
+
 def test_a_precompressed_file_wins(server):
     """A file is cached at its first request."""
     server.write("both.html", BODY)

@@ -317,6 +317,37 @@ def redis():
     store.stop()
 
 
+@pytest.mark.unsanitized
+@pytest.mark.parametrize("store", ["shmcb", pytest.param("redis", marks=pytest.mark.slow)])
+def test_memory_that_runs_out_at_each_call_for_the_cache(httpd, tmp_path, store, request):
+    """Each child begins without memory of its own."""
+    memory = faults.Memory(tmp_path)
+    stores = request.getfixturevalue(store) if store == "redis" else ""
+    server = httpd(keep.KEEP + keep.PINNED + stores, start=False,
+                   modules=[*keep.SHMCB, "socache_redis"],
+                   allow_log=["elastic:", CGID_RELOADED, PROVIDERS],
+                   wrapper=faults.wrapper(faults.library(tmp_path, "memory")),
+                   **aborts.ONE_CHILD | {"environ": {"FAULT_MEMORY": str(memory.path)}})
+    (server.root / "key").write_bytes(b"a key of thirty-two bytes or more")
+    (server.root / "key").chmod(0o600)
+    server.start()
+    old = keep.page(server)
+    keep.twice(server, old[0])
+    failed, at = True, 0
+    while failed:
+        at += 1
+        keep.reload(server)
+        memory.fail(at)
+        new = keep.page(server)
+        for path, body in (old, old, new, new, new):
+            answer = server.get(path, ae="gzip")
+            assert (answer.status, answer.body) == (200, body), at
+        failed = memory.failures() > 0
+        memory.fail(0)
+        assert at < 100
+    assert at > 5 and not server.log.lines("exit signal")
+
+
 @pytest.mark.long
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("store", ["shmcb", pytest.param("redis", marks=pytest.mark.slow)])

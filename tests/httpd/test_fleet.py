@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kit import CGID_RELOADED, bodies, check, env
+from kit import CGID_RELOADED, bodies, check, env, faults
 from kit.load import Load
 from kit.stores import OWN, PROVIDERS, Between, Memcached, Redis
 
@@ -39,12 +39,13 @@ class Server:
     """A server of the fleet: the fixture `httpd`, its pages, and `store`, the argument of
     ElasticCacheStore. keeper: (the server that stores pages for this one, the store's count())"""
 
-    def __init__(self, httpd, store, config="", key=KEY, start=True, keeper=None):
+    def __init__(self, httpd, store, config="", key=KEY, start=True, keeper=None, **options):
         provider = store.partition(":")[0]
         self.config = CONFIG.replace("STORE", store)
         self.httpd = httpd(self.config + config, start=False,
                            modules=("include", f"socache_{provider}"),
-                           allow_log=[f"{PROVIDERS}|{OWN}|{CGID_RELOADED}|LoadModule socache"])
+                           allow_log=[f"{PROVIDERS}|{OWN}|{CGID_RELOADED}|LoadModule socache"],
+                           **options)
         self.key = self.httpd.root / "cache.key"
         self.key.write_bytes(key)
         self.key.chmod(0o600)
@@ -88,14 +89,14 @@ class Server:
         """Requests new pages of make(), by default keep(), until the server has met a fault: known
         pages may be in its own memory, and in a pause it does not ask the store. Returns the
         seconds of the last request."""
-        faults, took = self.counted("Faults"), []
+        before, took = self.counted("Faults"), []
 
         def ask(number):
             (make or self.keep)(f"{name}-{number}")
             begun = time.monotonic()
             self.get(f"{name}-{number}")
             took.append(time.monotonic() - begun)
-            return self.counted("Faults") > faults
+            return self.counted("Faults") > before
 
         self.until(ask, "a fault")
         return took[-1]
@@ -230,6 +231,24 @@ def test_with_another_key_it_is_another_store(httpd, redis, second):
     second.until_hit("locked")
 
 
+def test_files_are_not_stored_on_other_machines(httpd, tmp_path):
+    """There, a file's numbers mean another file."""
+    clock = faults.Clock(tmp_path, "disk")
+    clock.skip(calendar=400)  # the files are old
+    redis = Redis()
+    try:
+        server = Server(httpd, f"redis:127.0.0.1:{redis.port}", **clock.options)
+        server.page("page")
+        for _ in range(5):
+            answer = server.httpd.get("/page.html", ae="gzip")
+            check.encoded(answer, "gzip", (server.httpd.docs / "page.html").read_bytes())
+        assert server.counted("Misses") == 5
+        server.until_kept("page", redis.count)
+        assert redis.count() == 1
+    finally:
+        redis.stop()
+
+
 def new_keys(server, redis, name, size=40_000):
     """The names of a stored page's pieces, in order."""
     before = set(redis.keys())
@@ -261,19 +280,21 @@ def test_values_that_were_exchanged_are_found_out(second, redis):
         second.until_hit(name)  # its own
 
 
-@pytest.mark.parametrize("is_gone", [False, True])
-def test_pieces_of_two_values_are_found_out(second, redis, is_gone):
+@pytest.mark.parametrize("case", ["exchanged", "empty", "gone"])
+def test_pieces_of_two_values_are_found_out(second, redis, case):
     """This happens if a value is replaced while it is read. A value with missing pieces is a
     miss."""
-    name = f"pieces-{is_gone}"
+    name = f"pieces-{case}"
     whole = new_keys(second, redis, name, 200_000)
     assert len(whole) > 2
     second.until_well(name)
-    if is_gone:
+    before = second.counted("Faults")
+    if case == "gone":
         redis.ask("DEL", whole[2])
     else:
-        redis.ask("SET", whole[1], redis.ask("GET", whole[2]))
+        redis.ask("SET", whole[1], redis.ask("GET", whole[2]) if case == "exchanged" else b"")
     assert not is_hit(second.get(name))
+    assert case != "empty" or second.counted("Faults") > before
     second.until_hit(name)
 
 
@@ -291,10 +312,10 @@ def test_a_length_that_no_value_has_is_a_fault(second, redis, case, change):
     name = f"length-{case}"
     [key] = new_keys(second, redis, name)
     second.until_well(name)
-    faults = second.counted("Faults")
+    before = second.counted("Faults")
     redis.ask("SET", key, change(redis.ask("GET", key)))
     assert not is_hit(second.get(name))
-    assert (second.counted("Faults") > faults) == (case != "longer"), case
+    assert (second.counted("Faults") > before) == (case != "longer"), case
     second.until_hit(name)
 
 
@@ -337,6 +358,37 @@ def test_one_that_hangs_is_not_waited_for(second, between):
             between.release()
         second.until_well("slow")
     assert min(took) < 0.5, took
+
+
+@pytest.mark.parametrize("forged,tries", [
+    (b"$-1\r\n", 1), (b"$0\r\n\r\n", 4), (b"$36\r\n" + bytes(36) + b"\r\n", 4)],
+    ids=["missing", "empty", "other"])
+def test_it_is_asked_again_only_if_it_returns_what_it_was_given(second, between, forged, tries):
+    """A pause ends with a trial, a random value of 36 bytes."""
+    name, trials = f"forged-{len(forged)}", []
+
+    def change(answer):
+        if not answer.startswith(b"$36\r\n"):
+            return answer
+        trials.append(answer)
+        return forged
+
+    def is_tried_again(number):
+        assert not is_hit(second.get(name))
+        return len(trials) > tries  # those of the first
+
+    second.keep(name)
+    between.hold()
+    try:
+        second.until_fault(name)
+        between.change = change
+    finally:
+        between.release()
+    try:
+        second.until(is_tried_again, "a second trial")
+    finally:
+        between.change = None
+    second.until_well(name)
 
 
 # --- faults of the store

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kit import bodies, check, env, faults, keep
+from kit import aborts, bodies, check, env, faults, keep
 from kit.driven import start_driven
 from kit.server import leaves_late
 from kit.stores import OWN, PROVIDERS, Between, Redis
@@ -30,6 +30,7 @@ class Site:
                               f"<Location /pinned>\nElasticLevel gzip 4\n</Location>\n{config}\n",
                               modules=modules, **kw)
         self.server = self.d.server
+        self.seen = {}  # {idle thread: its process}
 
     def page(self, size=30000):
         """(path, body) of a page with bytes of its own."""
@@ -76,11 +77,12 @@ class Site:
 
     def idle_threads(self):
         """The threads of the server's processes that run at SCHED_IDLE."""
-        found = []
+        found = {}
         for child in self.server.children():
             with contextlib.suppress(OSError):
-                found += [int(task) for task in os.listdir(f"/proc/{child}/task")
-                          if os.sched_getscheduler(int(task)) == os.SCHED_IDLE]
+                found |= {int(task): child for task in os.listdir(f"/proc/{child}/task")
+                          if os.sched_getscheduler(int(task)) == os.SCHED_IDLE}
+        self.seen |= found
         return found
 
     def hurry(self):
@@ -162,6 +164,53 @@ def test_clients_of_several_codings_get_the_smallest(site):
     assert answer.coding == "gzip" and notes["elastic-level"] != GZIP_TOP
     # It is improved too, if they request it often.
     s.ask_until_at(GZIP_TOP, *page)
+    s.hurry()
+    assert len(set(s.seen.values())) == len(s.seen)  # the same thread has done both
+
+
+def test_a_body_too_large_for_any_level_gets_the_minimum(site):
+    s = site("ElasticCodings gzip br\nElasticLevel br 10 11\nElasticIdle 100 top")
+    page = s.page(700_000)
+    before, _ = s.ask_often(*page, "gzip, br")
+    s.d.load(10)
+    s.wait_until_improved()
+    answer, _ = s.ask_until_at("10", *page, "gzip, br")
+    assert (before.coding, answer.coding) == ("gzip", "br")
+
+
+@pytest.mark.parametrize("fault,config,body", [
+    (None, "ElasticCodings gzip\nElasticLevel gzip 8 9\nElasticIdle 100", b"0" * 30000),
+    ("br-first", "ElasticCodings br gzip\nElasticLevel gzip 5\nElasticLevel br 5 6\n"
+     "ElasticIdle 100 top", bodies.html(30000))], ids=["equal", "failed"])
+def test_what_becomes_no_smaller_stays(site, tmp_path, fault, config, body):
+    s = site(config, wrapper=faults.wrapper(*[faults.library(tmp_path, fault)] if fault else ()))
+    s.d.walk_to(0)
+    path, _ = keep.page(s.server, body)
+    s.ask_often(path, body, "br, gzip")
+    samples = []
+
+    def is_over():
+        s.d.stat.busy(10)
+        s.hurry()
+        if s.counts()[1] > 0:
+            samples.append(s.d.status()["ElasticSamples"])
+        return len(set(samples)) > 5
+
+    s.server.wait_for(is_over, PATIENCE, "an encoding")
+    assert s.counts()[0] == s.counts()[2] == 0
+
+
+def test_a_system_without_idle_threads(site, tmp_path):
+    """It is said once."""
+    s = site("ElasticIdle 100 top", wrapper=faults.wrapper(faults.library(tmp_path, "no-idle")),
+             mpm_config=aborts.ONE_CHILD["mpm_config"])
+    s.server.expect_log("elastic: ElasticIdle has no effect")
+    for _ in range(3):
+        s.ask_often(*s.page())
+        s.d.load(10, 11)
+        s.server.wait_log("elastic: ElasticIdle has no effect")
+    assert len(s.server.log.lines("ElasticIdle has no effect in this process")) == 1
+    assert s.counts() == (0, 0, 0)
 
 
 def test_what_had_a_pinned_level_is_found_in_the_other_coding(site):
@@ -178,6 +227,20 @@ def test_what_had_a_pinned_level_is_found_in_the_other_coding(site):
     answer, _ = s.ask_until_at("11", *page, "br, gzip")
     assert answer.coding == "br" and len(answer.raw) < len(before.raw)
     assert s.ask(*page)[1]["elastic-level"] == "5"
+
+
+def test_what_two_kinds_of_clients_share_is_made_once(site):
+    s = site("ElasticCodings br gzip\nElasticLevel gzip 5\nElasticLevel br 5 6\n"
+             "ElasticIdle 100 top")
+    s.d.walk_to(0)
+    page, last = s.page(), s.page()
+    s.ask_often(*page, "br, gzip")
+    s.ask_often(*page, "br", hits=3 * HITS)  # its turn comes first
+    s.ask_often(*last, "br", hits=HITS // 3)
+    s.d.load(10)
+    s.wait_until_improved()
+    s.ask_until_at("11", *last, "br")
+    assert s.counts()[0] == 2
 
 
 def test_the_next_one_waits_until_the_last_took_no_more_than_the_share(site):
@@ -219,8 +282,10 @@ def test_what_it_takes_is_no_load(site):
 
 
 @pytest.mark.smoke
-def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site):
-    s = site("ElasticCodings br\nElasticIdle 100 top")
+def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site, tmp_path):
+    """Its code stays until the process has ended."""
+    s = site("ElasticCodings br\nElasticIdle 100 top",
+             wrapper=faults.wrapper(faults.library(tmp_path, "late-end")))
     s.d.load(10)
     for _ in range(3):
         used = s.counts()[1]

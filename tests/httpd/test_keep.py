@@ -2,13 +2,14 @@
 
 import random
 import re
+import shutil
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kit import at, bodies, check, faults
+from kit import aborts, at, bodies, check, env, faults
 from kit.config import vhost
 from kit.counters import counted
 from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, is_kept, kept, page, reload, twice
@@ -227,6 +228,32 @@ def test_waiting_for_another_threads_encoding_is_no_encoding_time(httpd, tmp_pat
     assert float(spent) < took + 2
 
 
+def test_a_weak_one_is_used_while_a_better_one_is_made(httpd, tmp_path):
+    """Only one request pays for it. Processes of prefork encode for themselves."""
+    turns = faults.Folder(tmp_path, "gzip-turns")
+    server = httpd(KEEP + FOLLOW, start=False, modules=SHMCB, allow_log=["ElasticInterval"],
+                   mpm_config=aborts.ONE_CHILD["mpm_config"], **turns.options)
+    follow = start_following(server)
+    path, body = page(server)
+
+    def ended(asked):
+        server.wait_for(lambda: turns.clear() or asked.done(), 60, "an answer")
+        check.encoded(asked.result(), "gzip", body)
+        return is_kept(server, asked.result()), server.notes(asked.result())["elastic-level"]
+
+    with ThreadPoolExecutor(2) as pool:
+        for stored in (False, False, True):
+            assert ended(pool.submit(server.get, path, "gzip")) == (stored, "6")
+        follow(8)
+        better = pool.submit(server.get, path, "gzip")
+        server.wait_for(lambda: turns["1"], 60, "a better one")
+        if env.MPM != "prefork":
+            weak = pool.submit(server.get, path, "gzip")
+            server.wait_for(lambda: weak.done() or turns["2"], 60, "a weak one")
+            assert not turns["2"] and ended(weak) == (True, "6")
+        assert ended(better) == (False, "9")
+
+
 # --- the store's life
 
 
@@ -274,6 +301,23 @@ def test_modules_come_and_go(httpd):
                 assert not (stays and ends is reload) or kept(server, path, body)
                 path, body = page(server)
                 assert [kept(server, path, body) for _ in range(3)] == [False, False, True]
+
+
+def test_another_build_of_the_provider_has_a_store_of_its_own(httpd):
+    """As after an upgrade of httpd and a reload."""
+    def configure(name):
+        path = shutil.copy(env.module_path(SHMCB[0]), server.root / name)
+        server.configure(f"LoadModule {SHMCB[0]}_module {path}\n" + KEEP + PINNED)
+
+    server = httpd(start=False, modules=SHMCB[1:], allow_log=(CGID_RELOADED,))
+    configure("one.so")
+    server.start()
+    path, body = page(server)
+    twice(server, path)
+    assert kept(server, path, body)
+    configure("another.so")
+    reload(server)
+    assert [kept(server, path, body) for _ in range(2)] == [False, True]
 
 
 def test_large_encodings_are_not_cached(fresh):

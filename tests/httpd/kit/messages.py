@@ -25,7 +25,6 @@ UNSEEN = {
     "%s ends at level %d": "only a build without libdeflate says it",
     "no timer": "Debian's httpd has mod_watchdog built in",
     "has the position": "only elasticd --show says it",
-    "elastic: ElasticIdle has no effect": "the kernel refuses SCHED_IDLE",
     "its provider cannot start": "a provider of httpd fails that has taken its arguments",
     "the address cannot be made": "memory is short",
     "elasticd: it cannot go to the background": "fork fails",
