@@ -320,6 +320,14 @@ def test_another_build_of_the_provider_has_a_store_of_its_own(httpd):
     assert [kept(server, path, body) for _ in range(2)] == [False, True]
 
 
+def test_the_provider_may_be_a_part_of_httpds_program(httpd, tmp_path):
+    server = httpd(KEEP + PINNED, modules=SHMCB,
+                   wrapper=faults.wrapper(faults.library(tmp_path, "one-program")))
+    path, body = page(server)
+    twice(server, path)
+    assert kept(server, path, body)
+
+
 def test_large_encodings_are_not_cached(fresh):
     """Encodings that are not smaller are not cached either."""
     server = fresh("ElasticCacheMaxSize 4K")

@@ -454,6 +454,11 @@ _SOURCES = {
             memcpy(value, &info, *len < sizeof(info) ? *len : sizeof(info));
             return 0;
         }""",
+    # all code is in one program, which cannot be loaded
+    "one-program": _instead("int dladdr(const void *at, Dl_info *info)", """
+            int found = real();
+            if (found) *info = (Dl_info){.dli_fname = "/no/such/program"};
+            return found;"""),
     # the kernel refuses SCHED_IDLE
     "no-idle": "int sched_setscheduler() { errno = EPERM; return -1; }",
     # a process ends half a second after httpd has unloaded its modules
