@@ -103,7 +103,8 @@ VALUES = {
     "ElasticCacheStore": Values(
         ["shmcb", "8192", "4294967294"],
         ["dbm", "redis", "redis:", "memcached:127.0.0.1", "shmcbs", "(67108864)", '""', "shmcb a",
-         "shmcb:(8191)", "shmcb:(4294967295)", "shmcb:(64M)", "shmcb:(8192", "shmcb:(8192)x"],
+         "shmcb:(8191)", "shmcb:(4294967295)", "shmcb:(64M)", "shmcb:(8192", "shmcb:(8192)x",
+         ("shmcb:/" + "a" * 5000 + "(65536)", "aaaa")],
         ["shmcb", "shmcb:(8192)", "shmcb:/run/elastic-cache(16777216)",
          "shmcb:/run/elastic-cache"]),
     "ElasticCacheKey": Values(["path"], ["a b", '""'], ["/nonexistent/key"]),

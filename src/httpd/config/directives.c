@@ -455,7 +455,10 @@ static bool directives_set_cache_store(cmd_parms *cmd, el_server_t *server,
 
     server->cache_store = store;
     if (strcmp(provider, store->provider) == 0) {
-        return !arguments || directives_read_shmcb(cmd, arguments, store);
+        /* mod_socache_shmcb would follow the NULL that a path over APR_PATH_MAX becomes. */
+        return !arguments
+               || (directives_read_shmcb(cmd, arguments, store)
+                   && ap_server_root_relative(cmd->temp_pool, arguments));
     }
     for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++) {
         if (strcmp(provider, remote[i]) == 0 && arguments && *arguments) {

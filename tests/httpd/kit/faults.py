@@ -461,8 +461,6 @@ _SOURCES = {
             return found;"""),
     # the kernel refuses SCHED_IDLE
     "no-idle": "int sched_setscheduler() { errno = EPERM; return -1; }",
-    # a process ends half a second after httpd has unloaded its modules
-    "late-end": "__attribute__((destructor)) static void end(void) { usleep(500000); }",
     # each call loses memory, which the search for leaks must find
     "br-leak": _instead(_BR_STREAM,
                         "void *volatile lost = malloc(1000); (void)lost; return real();"),
