@@ -2,10 +2,12 @@
 
 import gzip
 import os
+import re
 
 import pytest
 
 from kit import at, bodies, check, env
+from kit.config import vhost
 from kit.dictionary import STORE, WEEK, ask, make_store, name_of, start, store_of
 from kit.process import free_port
 
@@ -14,7 +16,16 @@ PAGE = bodies.html(20_000)
 OWN = bodies.html(9000), bodies.html(9001)
 STYLE = bodies.text(10_000)
 PRECOMPRESSED = gzip.compress(STYLE, 9, mtime=0)
+INCLUDED = bodies.text(9002)
+# A user who is known by no field of the request.
+USER = """\
+function user(r)
+    r.user = "u"
+    return apache2.DECLINED
+end
+"""
 
+EL_PATH_ROOM = 1024
 RULE = 'ElasticDictionary match="/pages/*"'
 USE = "Use-As-Dictionary"
 PLAIN = f"{RULE}\n{WEEK}\n"
@@ -42,15 +53,22 @@ REFUSED = {
     "zero": 'Header set Cache-Control "max-age=0, stale-while-revalidate=600"',
     "forever": "Header unset Cache-Control", "cookie": 'Header add Set-Cookie "a=b"',
     "error": 'Header always add Set-Cookie "a=b"', "varies": 'Header add Vary "Accept, Cookie"',
+    "cookie2": 'Header add Set-Cookie2 "a=b"', "login": "Header add Vary Authorization",
+    "session": "LuaHookFixups {docs}/user.lua user",
     "any": 'Header set Vary "*"', "encoded": 'Header set Content-Encoding "aes128gcm"',
     "off": "ElasticDictionary Off"}
 CONFIG = """
 Elastic On
+AddOutputFilter INCLUDES .shtml
+<Directory {docs}>
+    Options +Includes
+</Directory>
 SSLVerifyClient optional
 SetEnvIf X-Told (.+) HTTPS=$1
 SSLCACertificateFile {root}/tls.pem
 """ + "".join(at(name, RULE, WEEK, line) for name, line in REFUSED.items()) \
-    + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK, "SetEnv ap_trust_cgilike_cl 1") \
+    + at("d", RULE, WEEK) + at("named", RULE, WEEK, "SetOutputFilter ELASTIC_DICTIONARY") \
+    + at("plain", "Elastic Off", RULE, WEEK, "SetEnv ap_trust_cgilike_cl 1") \
     + at("precompressed", RULE, WEEK, "ElasticPrecompressed On") \
     + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
     + at("expires", RULE, 'Header set Expires "Thu, 01 Jan 2099 00:00:00 GMT"') \
@@ -74,6 +92,8 @@ out({PARTS[1]!r})
                 "out('b' * 9000)\n",
     "large.cgi": "head('Content-Type: text/plain')\nfor _ in range(9):\n    out('c' * 1000000)\n",
     "short.cgi": "head('Content-Type: text/plain', 'Content-Length: 9000')\nout('d' * 8000)\n",
+    "empty.cgi": "head('Content-Type: text/plain')\n",
+    "to.cgi": "head('Location: /linked/page.html')\n",
     "none.cgi": "head('Content-Type: text/plain', 'Status: 404')\nout('a' * 9000)\n",
     "long.cgi": "head('Content-Type: text/plain', 'ETag: \"l\"')\n"
                 "out('a line of a script ' * 20000)\n",
@@ -85,7 +105,10 @@ def server(httpd_shared):
     return start(httpd_shared, CONFIG, {
         "dict.bin": DICT, "dict.txt": DICT, "page.html": PAGE, "no.txt": b"",
         "own.html": OWN[0], "mine.html": OWN[1], "style.css": STYLE, "style.css.gz": PRECOMPRESSED,
-        "large.bin": bytes(9_000_000)},
+        "large.bin": bytes(9_000_000), "largest.bin": bytes(8 << 20), "user.lua": USER,
+        "included.txt": INCLUDED,
+        "page.shtml": '<p><!--#include virtual="/d/included.txt" -->'},
+        modules=["lua", "include"],
         tls=True, h2=env.possible("h2"), cgi=CGI)
 
 
@@ -115,6 +138,7 @@ def test_a_dictionary_is_kept_and_given_out(server, protocol):
 @pytest.mark.parametrize("path,coding,sent,body", [
     ("/d/dict.txt", "gzip", None, DICT), ("/plain/dict.txt", None, None, DICT),
     ("/expires/dict.bin", None, None, DICT),
+    ("/named/dict.bin", None, None, DICT),
     ("/d/slow.cgi", "gzip", None, b"a" * 9000 + b"b" * 9000),  # comes in pieces
     # The original file becomes the dictionary.
     ("/precompressed/style.css", "gzip", PRECOMPRESSED, STYLE)])
@@ -185,6 +209,22 @@ def test_what_is_no_whole_body_is_a_hash_that_nobody_knows(server, path):
     assert server.notes(answer)["elastic-dictionary"] == "unknown"
 
 
+def test_the_largest_dictionary(server):
+    answer = server.get("/d/largest.bin")
+    assert USE in answer.headers and kept(server, answer.raw).read_bytes() == bytes(8 << 20)
+
+
+def test_an_included_file_is_none(server):
+    assert server.get("/page.shtml").raw == b"<p>" + INCLUDED
+    assert not kept(server, INCLUDED).exists()
+
+
+def test_no_bytes_are_no_dictionary_and_no_fault(server):
+    answer = server.get("/plain/empty.cgi")
+    assert USE in answer.headers and not answer.raw and not kept(server, b"").exists()
+    assert server.status()["ElasticDictionaryFaults"] == "0"
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("ae", ["gzip", None])
 def test_a_script_whose_page_is_copied_ends_with_a_late_304(server, ae):
@@ -207,6 +247,8 @@ def test_what_is_not_for_everyone_becomes_none(server, place):
           ({"Authorization": "Basic YTpi"}, {}), ({"Range": "bytes=0-99"}, {}),
           ({"Host": "example.org"}, {}), ({"Host": "127.0.0.1.example.org"}, {}),
           ({"Host": "evil.example"}, {"protocol": "tls"}))),
+    # A path that is too long, and one that no ElasticDictionaryFile has.
+    ("/d/".ljust(EL_PATH_ROOM - 9, "/") + "page.html", {}, 200), ("/.none", {}, 404),
     ("/d/no.txt", {}, 200), ("/d/none.cgi", {}, 404), ("/d/large.bin", {}, 200),
     ("/d/dict.bin", {"method": "HEAD"}, 200), ("/d/slow.cgi", {"method": "POST"}, 200)])
 def test_other_requests_get_none(server, path, asked, status):
@@ -232,10 +274,11 @@ def test_who_has_a_client_certificate_gets_none(server):
 
 
 def test_documents_name_the_dictionary(server):
-    answer = server.get("/linked/page.html", ae="gzip")
-    check.encoded(answer, "gzip", PAGE)
     own = '</d/dict.bin>; rel="compression-dictionary"'
-    assert answer.headers.all("Link") == ["</a>; rel=next", own]
+    for path in ("/linked/page.html", "/d/to.cgi"):
+        answer = server.get(path, ae="gzip")
+        check.encoded(answer, "gzip", PAGE)
+        assert answer.headers.all("Link") == ["</a>; rel=next", own]
     for path, host in (("/linked/dict.txt", "localhost"), ("/linked/page.html", "example.org")):
         answer = server.get(path, headers={"Host": host})
         assert answer.headers.all("Link") == ["</a>; rel=next"], path
@@ -298,6 +341,12 @@ def test_without_a_folder_nothing_is_different(httpd):
     assert server.wait_log("ElasticDictionary has no effect without ElasticDictionaryStore")
 
 
+def test_a_rule_of_any_host_needs_a_folder(httpd):
+    server = httpd(vhost("a") + vhost("b", RULE) + vhost("c"), start=False)
+    ok, said = server.configtest()
+    assert ok and "ElasticDictionary has no effect" in said
+
+
 @pytest.mark.root
 def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
     server = httpd(f'Elastic On\n{STORE}ElasticDictionary match="/*"\n{WEEK}\n',
@@ -314,6 +363,13 @@ def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
         assert answer.raw == PAGE and USE in answer.headers
     assert server.wait_log("Permission denied.*a dictionary cannot be written")
     assert int(server.status()["ElasticDictionaryFaults"]) == 3
+    # A process says so once in a while.
+    with server.connect() as connection:
+        for _ in range(3):
+            assert USE in connection.request("/page.html").headers
+    lines = server.log.lines("a dictionary cannot be written")
+    pids = [re.search(r"\[pid (\d+)", line)[1] for line in lines]
+    assert sorted(set(pids)) == sorted(pids)
     answer = ask(server, "/page.html", dictionary=PAGE)
     check.encoded(answer, "gzip", PAGE)
     assert server.notes(answer)["elastic-dictionary"] == "unknown"

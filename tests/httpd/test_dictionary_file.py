@@ -6,7 +6,7 @@ import brotli
 import pytest
 
 from kit import bodies, check, env
-from kit.dictionary import DICT, PAGE, STORE, decoded, field, make_store, name_of, store_of
+from kit.dictionary import DICT, PAGE, STORE, WEEK, decoded, field, make_store, name_of, store_of
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
@@ -27,6 +27,13 @@ def link_to(body):
     return f'<{url_of(body)}>; rel="compression-dictionary"'
 
 
+# A user who is known by no field of the request.
+USER = """\
+function user(r)
+    r.user = "u"
+    return apache2.DECLINED
+end
+"""
 VHOST = """
 <VirtualHost 127.0.0.1:{tls_port}>
 ServerName %s
@@ -50,6 +57,10 @@ HOSTS = {
                         "</Location>\n<Directory />\nRequire all denied\n</Directory>",
     "members.example": "<Location />\nAuthType Basic\nAuthName x\nAuthUserFile {root}/users\n"
                        "Require valid-user\n</Location>",
+    "session.example": "LuaHookFixups {docs}/user.lua user",
+    # The rule lacks a folder.
+    "rule.example": f'{WEEK}\nElasticDictionary match="/*"',
+    "no-br.example": "SetEnv no-brotli 1",
     "own.example": "ElasticDictionaryFile {root}/other.dict match=/* match-dest=\"\"",
     "off.example": "ElasticDictionaryFile Off",
     "part.example": "<Location /a>\nElasticDictionaryFile {root}/other.dict match=/a/*\n"
@@ -66,14 +77,17 @@ Elastic On
 ElasticControl off
 ElasticDictionaryFile {{root}}/old.dict host="{NAMES}"
 ElasticDictionaryFile {{root}}/site.dict match="/*" match-dest="document" host="{NAMES}"
-ElasticDictionaryFile {{root}}/binary.dict host="port.example:{{tls_port}} [::1]:1"
+ElasticDictionaryFile {{root}}/binary.dict host="port.example:{{tls_port}} [::2]:1 [::1]"
 """
 
 
 def start(httpd, config, files=None, **kw):
     server = httpd("", start=False, tls=True, h2=env.possible("h2"),
-                   files={"page.html": PAGE, "page.txt": bodies.text(5000), **(files or {})},
-                   allow_log=["AH01909"], **kw)  # one certificate for all
+                   files={"page.html": PAGE, "page.txt": bodies.text(5000), "user.lua": USER,
+                          "no-type": b"<p>",
+                          **(files or {})},
+                   # One certificate for all, and a rule without a folder.
+                   allow_log=["AH01909", "without ElasticDictionaryStore"], **kw)
     for name, body in FILES.items():
         (server.root / f"{name}.dict").write_bytes(body)
     server.configure(config.replace("{tls_port}", str(server.tls_port)))
@@ -87,7 +101,8 @@ def server(httpd_shared, origin):
     vhosts = "".join(VHOST % host for host in (("port.example", ""), *HOSTS.items()))
     made = start(httpd_shared, (CONFIG + vhosts).replace("{origin}", origin.url), modules=[
         "proxy", "proxy_http", "rewrite", "authn_core", "auth_basic", "authn_file", "authz_user",
-        "negotiation"])
+        "negotiation", "lua"],
+        cgi={"page.cgi": "head('Content-Type: text/css')\nout('a' * 9000)\n"})
     (made.root / "site.dict.br").write_bytes(SMALL)
     (made.root / "users").write_text("u:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")  # "password"
     return made.start()
@@ -135,11 +150,13 @@ def test_it_is_served_whatever_maps_urls_there(server, host):
     ("/page.html", "none", None), ("/page.html", "proxy", "site"), ("/page.html", "own", "other"),
     ("/page.html", "off", None), ("/page.html", "part", "site"), ("/a/page.html", "part", "other"),
     ("/page.html", "only", None), ("/a/page.html", "only", "other"),
-    ("/page.html", "port", "binary"), ("/page.html", "unknown", None)])
+    ("/page.cgi", "rule", None), ("/no-type", "www", None), ("/page.html", "port", "binary"),
+    ("/page.html", "unknown", None)])
 def test_documents_of_the_host_name_it(server, path, host, named):
     host += ".example"
     answer = get(server, path, host, ae="gzip")
     assert answer.headers.all(LINK) == ([link_to(FILES[named])] if named else [])
+    assert answer.status == (404 if "absent" in path else 200) and USE not in answer.headers
     if named:
         assert answer.has_token("Vary", "Available-Dictionary")
         assert get(server, url_of(FILES[named]), host).raw == FILES[named]
@@ -168,9 +185,12 @@ def test_members_get_it_and_nobody_else(server):
                  headers={"Authorization": "Basic dTpwYXNzd29yZA=="})
     assert answer.raw == DICT and USE in answer.headers
     assert answer.headers["Cache-Control"] == "private, max-age=2592000, immutable"
+    answer = get(server, url_of(DICT), "session.example")
+    assert answer.headers["Cache-Control"] == "private, max-age=2592000, immutable"
     # Bytes that are no text go out as such.
     answer = get(server, url_of(BINARY), "port.example", ae="gzip")
     assert answer.raw == BINARY and answer.headers["Content-Type"] == "application/octet-stream"
+    assert get(server, "/page.html", "[::1]", "http/1.1").headers[LINK] == link_to(BINARY)
     assert not get(server, "/page.html", "www.example:1").headers.all(LINK)
 
 
@@ -209,11 +229,12 @@ def test_the_file_in_br_beside_it_goes_out_in_its_place(asked):
     for ae, coding in (("br;q=0.5, gzip", "gzip"), ("gzip", "gzip"), ("br;q=0", None)):
         check.negotiated(asked(ae), coding, DICT)
     assert asked(every, Range="bytes=10-19").raw == DICT[10:20]
+    check.encoded(asked(every, Host="no-br.example"), "zstd", DICT)
 
 
 @pytest.mark.parametrize("small", [
-    brotli.compress(OTHER), brotli.compress(DICT)[:-1], brotli.compress(DICT + b"x"), b"",
-    brotli.compress(DICT) + b"x"])
+    brotli.compress(OTHER), brotli.compress(DICT[::-1]), brotli.compress(DICT)[:-1],
+    brotli.compress(DICT + b"x"), b"", brotli.compress(DICT) + b"x"])
 def test_another_file_beside_it_is_a_warning(httpd, small):
     server = start(httpd, "Elastic On\nElasticControl off\n"
                    "ElasticDictionaryFile {root}/site.dict\n" + WWW)
@@ -229,11 +250,19 @@ def test_a_change_comes_with_a_reload_and_visitors_keep_what_they_have(httpd, tm
     """ElasticDictionaryStore keeps old dictionaries usable after the file is gone, and never mixes
     up their bytes."""
     server = start(httpd, "Elastic On\nElasticControl off\n"
-                   f"ElasticDictionaryFile {{root}}/site.dict\n{STORE}{WWW}")
+                   f"ElasticDictionaryFile {{root}}/site.dict\n{STORE}{WWW}"
+                   '<LocationMatch "^/(dict|[.])">\nElasticDictionary match="/x/*"\n'
+                   f"{WEEK}\n</LocationMatch>\n", files={"dict.txt": DICT})
     make_store(server)
     server.start()
     old, new = url_of(DICT), url_of(OTHER)
-    assert get(server, old).raw == DICT
+    # Another rule's dictionary with the same bytes is for other pages.
+    assert get(server, "/dict.txt").headers[USE] == 'match="/x/*"'
+    answer = get(server, "/page.html", ae="gzip, dcz",
+                 headers={"Available-Dictionary": field(DICT), **DOCUMENT})
+    assert decoded(answer, DICT, tmp_path) == PAGE
+    answer = get(server, old)
+    assert answer.raw == DICT and answer.headers[USE] == 'match="/*", match-dest=("document")'
     assert (store_of(server) / name_of(DICT)).read_bytes() == DICT
     (server.root / "site.dict").write_bytes(OTHER)
     assert get(server, old).raw == DICT and get(server, new).status == 404

@@ -48,7 +48,8 @@ def server(httpd_shared):
         "other.txt": OTHER, "style.css": STYLE, "small.html": b"<p>short</p>",
         "page.html.gz": PRECOMPRESSED, "noise.txt": NOISE,
         # No type that is compressed, and no bytes.
-        "page.bin": PAGE, "page.bin.gz": PRECOMPRESSED, "empty.html": b"", "empty.html.gz": NO_BYTES},
+        "page.bin": PAGE, "page.bin.gz": PRECOMPRESSED,
+        "empty.html": b"", "empty.html.gz": NO_BYTES},
         records=("elastic", "deflate"), modules=("socache_shmcb",), tls=True,
         h2=env.possible("h2"),
         cgi={"inside.cgi": "head('Location: /free/page.html')\n", "page.cgi": STREAM})

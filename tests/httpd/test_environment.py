@@ -25,10 +25,6 @@ NAMED = {
     "by-type-and-on": "Elastic On\nAddOutputFilterByType ELASTIC text/html",
     "twice": "SetOutputFilter ELASTIC;ELASTIC",
     "twice-and-on": "Elastic On\nSetOutputFilter ELASTIC;ELASTIC",
-    # These serve the filter, which adds them itself.
-    "inner": "Elastic On\nSetOutputFilter " + ";".join(f"ELASTIC_{name}" for name in (
-        "SKIPPED", "NOT_MODIFIED", "NO_BODY", "RANGES", "PADDING", "DICTIONARY", "EXPLAIN",
-        "PRECOMPRESSED")),
     "chain": "FilterDeclare Z CONTENT_SET\n"
              "FilterProvider Z ELASTIC \"%{CONTENT_TYPE} =~ m#^text/#\"\nFilterChain Z",
 }

@@ -40,8 +40,9 @@ AddType text/html .shtml
     + at("ratelimit", "SetOutputFilter RATE_LIMIT", "SetEnv rate-limit 4000") \
     + at("by-type", "AddOutputFilterByType SUBSTITUTE text/html",
          'Substitute "s/server/SERVER/q"') \
-    + at("labelled", "FilterDeclare labels RESOURCE", "FilterProvider labels FIXUP_HEADERS_OUT true",
-         "FilterChain labels", "Header set Content-Encoding x-own") \
+    + at("labelled", "FilterDeclare labels RESOURCE",
+         "FilterProvider labels FIXUP_HEADERS_OUT true", "FilterChain labels",
+         "Header set Content-Encoding x-own") \
     + at("watched", "") + at("copies", "SetOutputFilter copies") \
     + at("changes", "SetOutputFilter changes") + at("explained", "ElasticExplain On") \
     + at("explained-substitute", "ElasticExplain On", "SetOutputFilter SUBSTITUTE",

@@ -71,6 +71,14 @@ function unmapped(r)
     return r.uri:match("^/unmapped/.*%.gz$") and apache2.OK or apache2.DECLINED
 end
 """
+CHANGE = """\
+function change(r)
+    if r.headers_in["X-Change"] and r.filename:match("%.gz$") then
+        os.execute(r.headers_in["X-Change"])
+    end
+    return apache2.DECLINED
+end
+"""
 MAKES = "head('Content-Type: text/html')\nout('made' * 2000)\n"
 # Another module makes these responses.
 MADE = ["made/x.acted", "made/x.named", "made/x.cgi", "set/x.html", "per-directory/page.html"]
@@ -137,7 +145,8 @@ def test_a_precompressed_file_that_is_not_to_be_had_by_its_url_is_not_sent(site,
 
 @pytest.mark.parametrize("path", [
     "/versions/12/page.html", "/front", "/alias/page.html", "/short", "/dav/page.html",
-    "/speling/page.html", "/~she/page.html", "/default/page.html", "/default-there/page.html", "/nobodys/page.html",
+    "/speling/page.html", "/~she/page.html", "/default/page.html", "/default-there/page.html",
+    "/nobodys/page.html",
     "/all/a%20b%2541%23%3F&.html", "/all/x%2541.html", "/all//page.html", "//all/page.html?query"])
 def test_however_the_url_leads_to_the_file_its_precompressed_files_serve(site, path):
     for ae, data in (("br", BR), ("gzip", GZ)):
@@ -147,6 +156,25 @@ def test_however_the_url_leads_to_the_file_its_precompressed_files_serve(site, p
     if path.startswith("/dav"):
         answer = site.get(path, ae="br", method="PROPFIND", headers={"Depth": "0"})
         assert answer.status == 207 and not is_precompressed(answer)
+
+
+@pytest.mark.parametrize("change", [
+    "touch {0}", "truncate -s +1 {0} && touch -d @{1} {0}", "cp -p {0} {0}.new && mv {0}.new {0}"])
+def test_a_file_that_changes_before_it_is_opened_is_not_sent(httpd, change):
+    """Its header is that of another one."""
+    server = httpd("Elastic On\nElasticPrecompressed On\nLuaHookFixups {docs}/change.lua change\n",
+                   modules=["lua"], files={"change.lua": CHANGE})
+    path = add_set(server, "page.html", "gz")
+    compressed = server.docs / "page.html.gz"
+    compressed.chmod(0o666)
+    server.docs.chmod(0o777)
+    if env.IS_ROOT:  # only the owner may set its time
+        for name in ("page.html", "page.html.gz"):
+            os.chown(server.docs / name, env.child_user().pw_uid, env.child_user().pw_gid)
+    check_sent(server.get(path, ae="gzip"), "gzip", GZ)
+    with passes_over(server, unreadable=1):
+        check_made(server.get(path, "gzip", {
+            "X-Change": change.format(compressed, OLD)}), "gzip")
 
 
 @pytest.mark.parametrize("fields", [{}, {"Range": "bytes=0-99"}, {"If-Range": True}])
@@ -209,6 +237,7 @@ ElasticPrecompressed On
 ElasticPrecompressedRoot {root}/tree
 UserDir {root}/users/*/docs
 Alias /elsewhere {root}/elsewhere
+Alias /dogs {root}/dogs
 Alias /sectioned {root}/sectioned
 Alias /named {docs}/plain
 AliasMatch "^/short$" {docs}/denied-here/page.html
@@ -230,7 +259,7 @@ AliasMatch "^/short$" {docs}/denied-here/page.html
 @pytest.fixture(scope="module")
 def tree(httpd_shared):
     server = httpd_shared(TREE, modules=["rewrite", "userdir"], start=False)
-    for folder in (*(f"docs/{page}" for page in PAGES), "elsewhere", "sectioned", "other",
+    for folder in (*(f"docs/{page}" for page in PAGES), "elsewhere", "dogs", "sectioned", "other",
                    "hosts/a", "hosts/b", "users/she/docs"):
         server.write(f"../{folder}/page.html", BODY, OLD)
     for folder, data in {
@@ -283,7 +312,7 @@ def test_the_precompressed_file_lies_at_the_files_path(tree, path, host):
     ("/short", "first", "denied", "AH01630"),
     # Files outside of the documents or of the section, and of other documents.
     *((path, "first", "", "nothing") for path in ("/elsewhere/page.html", "/outside",
-                                                  "/~she/page.html")),
+                                                  "/dogs/page.html", "/~she/page.html")),
     ("/page.html", "other", "", "nothing"), ("/page.html", "b", "", "nothing")])
 def test_where_no_precompressed_file_may_serve_the_filter_compresses(tree, path, host, reason, log):
     tree.expect_log(log)

@@ -130,7 +130,7 @@ bool el_site_file_is_for(const el_dictionary_file_t *file, const char *origin)
     bool found = !file->hosts;
 
     if (!*port) {
-        port = *origin == 'h' && origin[4] == 's' ? ":443" : ":80";
+        port = strncmp(origin, "https", 5) == 0 ? ":443" : ":80";
     }
     for (int i = 0; file->hosts && i < file->hosts->nelts && !found; i++) {
         const char *host = APR_ARRAY_IDX(file->hosts, i, const char *);
