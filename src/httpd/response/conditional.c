@@ -260,8 +260,8 @@ EL_RARE static void conditional_extend(el_response_t *response)
      * to its part of an encoded body. For files, the check can wait for their type; for backends it
      * must come before they answer.
      */
-    bool by_date = conditional_is_proxied(r) && el_response_dated_range(r)
-                   && el_response_has_range(r) && response->encodable;
+    bool by_date =
+        conditional_is_proxied(r) && el_response_dated_range(r) && response->encodable;
     const char *file;
 
     if (!list && !match && !states && !by_date) {

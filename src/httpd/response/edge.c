@@ -134,7 +134,7 @@ static void edge_explain_outcome(list_t *list, const request_rec *r, const el_re
                && (strcmp(engine, "cache") == 0 || strcmp(engine, "precompressed") == 0)) {
         reason = engine;
     } else if (!reason) {
-        reason = engine || response->planned ? "compressed" : "unseen";
+        reason = response->planned ? "compressed" : "unseen";
     }
     el_structured_add_bare(&list->writer, "reason", reason);
 }
