@@ -74,7 +74,7 @@ void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
     if (!el_server_of(server)->values.value[EL_SERVER_CACHE_SHARED]) {
         head.port = server->port;
         text[HOST] = server->server_hostname;
-        if (by_address) {
+        if (by_address && server->addrs) {
             text[ADDRESS] = server->addrs->virthost;
         }
     }

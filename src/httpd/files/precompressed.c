@@ -67,7 +67,7 @@ static bool precompressed_is_usable(request_rec *r, candidate_t *candidate, bool
     bool trusted = candidate->root || precompressed_is_trusted(r, finfo);
     el_precompressed_fault_t fault;
 
-    if (finfo->filetype == APR_LNK) {
+    if (found == APR_SUCCESS && finfo->filetype == APR_LNK) {
         found = apr_stat(finfo, candidate->path, APR_FINFO_NORM, r->pool);
         trusted = trusted && precompressed_is_trusted(r, finfo);
     }
@@ -182,7 +182,7 @@ static verdict_t precompressed_judge(request_rec *lookup, const request_rec *r, 
 {
     apr_filetype_e type = lookup->finfo.filetype;
     bool is_plain = !lookup->handler || strcmp(lookup->handler, "default-handler") == 0
-                    || strcmp(lookup->handler, r->handler) == 0;
+                    || (r->handler && strcmp(lookup->handler, r->handler) == 0);
     verdict_t verdict = REFUSED;
 
     if (lookup->status == HTTP_OK && lookup->filename && is_plain
@@ -847,7 +847,7 @@ EL_RARE static int precompressed_offer(request_rec *r)
      * file's tag: add the original's.
      */
     if_match = apr_table_get(r->headers_in, "If-Match");
-    if (if_match) {
+    if (if_match && *if_match != '*') {
         apr_table_setn(r->headers_in, "If-Match",
                        apr_pstrcat(r->pool, if_match, ", ", ap_make_etag(r, 0), NULL));
     }
