@@ -242,7 +242,7 @@ def test_the_ratio_holds_and_the_size_does_not(server):
 @pytest.mark.parametrize("how", ["cut", "wrong checksum", "damaged"])
 def test_damage_is_visible(server, origin, protocol, chain, how):
     """The damage is found after the header was sent."""
-    large = gzip.compress(bodies.text(2 << 20) + bodies.noise(1 << 20), mtime=0)
+    large = gzip.compress(bodies.text(2 << 20) + bodies.noise(1 << 20), 1, mtime=0)
     sent = {"cut": large[:-3], "wrong checksum": large[:-8] + b"1234" + large[-4:],
             "damaged": large[:-300000] + b"\0" * 1000 + large[-299000:]}[how]
     origin.route("/damaged", lambda e: e.respond(200, {"Content-Encoding": "gzip"}, sent))

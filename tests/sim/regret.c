@@ -403,7 +403,7 @@ static void print_table(const char *label, const regret_t *legs)
     }
 }
 
-CASE(regret, .timeout = 120);
+CASE(regret, .timeout = 120, .tags = "long");
 
 EACH(regret, the_default_is_near_the_best_pinned_setup_of_each_regime, kinds)
 {

@@ -15,11 +15,8 @@ TCase *case_of(case_t *of)
         if (of->timeout > 0) {
             tcase_set_timeout(of->tcase, of->timeout);
         }
-        if (of->threads) {
-            tcase_set_tags(of->tcase, "threads");
-        }
-        if (of->native) {
-            tcase_set_tags(of->tcase, "native");
+        if (of->tags) {
+            tcase_set_tags(of->tcase, of->tags);
         }
         suite_add_tcase(suite, of->tcase);
         srunner_add_suite(runner, suite);

@@ -19,8 +19,11 @@ typedef struct {
     void *zeroed;           /* a variable of `nbytes` that is zeroed before each test */
     size_t nbytes;
     double timeout;         /* seconds; 0: CK_DEFAULT_TIMEOUT */
-    bool threads;           /* its threads race: also runs under ThreadSanitizer */
-    bool native;            /* uses kernel features that process emulators lack */
+    /*
+     * NULL: none. "threads": they race, also under ThreadSanitizer; "native": uses kernel features
+     * that process emulators lack; "long": not for each push.
+     */
+    const char *tags;
     TCase *tcase;           /* set by the first test */
 } case_t;
 

@@ -444,7 +444,7 @@ TEST(claims, a_sample_written_in_half_is_none)
     block_assert_control(4, TOP, false);
 }
 
-CASE(claims_threads, .set_up = block_setup, .tear_down = block_teardown, .threads = true);
+CASE(claims_threads, .set_up = block_setup, .tear_down = block_teardown, .tags = "threads");
 
 #define THREADS 8
 

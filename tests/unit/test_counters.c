@@ -174,7 +174,7 @@ TEST(hosts, a_full_table_takes_the_places_of_names_that_are_gone)
     }
 }
 
-CASE(hosts_threads, ZEROED(vhosts), .threads = true);
+CASE(hosts_threads, ZEROED(vhosts), .tags = "threads");
 
 #define THREADS 3
 #define ADDED 20000

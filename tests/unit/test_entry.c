@@ -737,7 +737,7 @@ EACH(encodings, an_item_that_two_wrote_is_not_taken, of_key)
     ck_assert(take(NOW) == 2 && take(NOW) == -1);
 }
 
-CASE(encodings_threads, ZEROED(hot), .threads = true);
+CASE(encodings_threads, ZEROED(hot), .tags = "threads");
 
 static void *note_and_take(void *unused)
 {

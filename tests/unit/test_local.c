@@ -186,7 +186,7 @@ TEST(local, what_is_asked_for_stays)
     ck_assert(is_there(1, 0));
 }
 
-CASE(local_threads, .set_up = set_up, .timeout = 300, .threads = true);
+CASE(local_threads, .set_up = set_up, .timeout = 300, .tags = "threads");
 
 static _Atomic uint32_t seeds;
 
@@ -297,7 +297,7 @@ static el_waiters_t enter_first(void)
     return first;
 }
 
-CASE(waiters, .set_up = set_up_waiters, .timeout = 300, .threads = true);
+CASE(waiters, .set_up = set_up_waiters, .timeout = 300, .tags = "threads");
 
 /* Starts threads, which all wait for `first`, except for `encode` (0 or 1) that encode, too. */
 static threads_t start(const el_waiters_t *first, const uint64_t *usec, int encode)

@@ -75,7 +75,7 @@ TEST(snapshot, a_mixture_of_two_is_none)
     assert_thing(true, 'b');
 }
 
-CASE(snapshot_threads, .threads = true);
+CASE(snapshot_threads, .tags = "threads");
 
 static void *write_many(void *letter)
 {
@@ -166,7 +166,7 @@ TEST(held, a_process_killed_while_it_counts_does_not_make_the_sum_huge)
     ck_assert(el_in_flight_take(&held, NULL, 10, 10));
 }
 
-CASE(held_threads, ZEROED(held), .threads = true);
+CASE(held_threads, ZEROED(held), .tags = "threads");
 
 static void *take_and_give(void *holder)
 {
@@ -273,7 +273,7 @@ TEST(pause, pauses_grow_too_where_nothing_is_heard)
     }
 }
 
-CASE(pause_threads, ZEROED(pause_), .threads = true);
+CASE(pause_threads, ZEROED(pause_), .tags = "threads");
 
 static _Atomic unsigned trials;
 

@@ -132,7 +132,7 @@ static long private_kb(void)
     return kb;
 }
 
-CASE(pool_native, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .native = true);
+CASE(pool_native, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .tags = "native");
 
 TEST(pool_native, idle_memory_returns_to_the_system)
 {
@@ -198,7 +198,7 @@ EACH(pool, buffers_hold_what_was_asked_for, buffers)
 }
 
 CASE(pool_threads, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 120,
-     .threads = true);
+     .tags = "threads");
 
 #define THREADS 64
 

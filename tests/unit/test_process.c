@@ -75,7 +75,7 @@ TEST(locks, a_process_that_holds_it_is_waited_for_within_the_limit)
 }
 
 /* Emulators lack robust mutexes. */
-CASE(locks_native, .set_up = set_up_lock, .native = true);
+CASE(locks_native, .set_up = set_up_lock, .tags = "native");
 
 TEST(locks_native, it_outlives_who_dies_with_it)
 {
@@ -92,7 +92,7 @@ TEST(locks_native, it_outlives_who_dies_with_it)
     el_lock_give(lock);
 }
 
-CASE(locks_threads, .set_up = set_up_lock, .threads = true);
+CASE(locks_threads, .set_up = set_up_lock, .tags = "threads");
 
 static void *count(void *unused)
 {
@@ -208,7 +208,7 @@ TEST(processes, an_idle_thread_that_cannot_be_had_is_told)
     }
 }
 
-CASE(idling, .threads = true);
+CASE(idling, .tags = "threads");
 
 /* One test: the thread lives as long as the process, which tests may share. */
 TEST(idling, it_runs_once_for_each_call_in_a_class_of_its_own)

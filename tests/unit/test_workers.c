@@ -285,7 +285,7 @@ TEST(workers, threads_take_no_signals)
     free(job);
 }
 
-CASE(workers_threads, .threads = true);
+CASE(workers_threads, .tags = "threads");
 
 #define THREADS 6
 #define TIMES 500

@@ -1,7 +1,9 @@
-"""Deterministic bodies. The same size gives the same bytes in every process."""
+"""Deterministic bodies. The same size gives the same bytes in every process.
+
+CGI scripts have a copy with the block of text in a file: to make it takes longer than a script.
+"""
 
 import functools
-import random
 
 _WORDS = (
     "the of and to in is that it was for on are as with his they at be this from have or by one "
@@ -11,7 +13,18 @@ _WORDS = (
 
 
 @functools.lru_cache(maxsize=None)
-def _block():
+def block():
+    """What texts are made of."""
+    try:
+        with open(__file__ + ".block", "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return _make_block()
+
+
+def _make_block():
+    import random  # which scripts do without
+
     rng = random.Random(2)
     words = []
     size = 0
@@ -25,13 +38,12 @@ def _block():
 @functools.lru_cache(maxsize=64)
 def text(size):
     """Text of exactly `size` bytes that compresses about as well as prose."""
-    block = _block()
     parts = []
     left = size
     index = 0
     while left > 0:
         # A line that differs in each block keeps large bodies from being one repetition.
-        piece = (b"\n[%d]\n" % index) + block if index else block
+        piece = (b"\n[%d]\n" % index) + block() if index else block()
         parts.append(piece[:left])
         left -= len(parts[-1])
         index += 1
@@ -45,6 +57,8 @@ def html(size):
 
 @functools.lru_cache(maxsize=16)
 def noise(size):
+    import random
+
     return random.Random(size).randbytes(size)
 
 

@@ -259,8 +259,9 @@ class Server:
         target = self.root / "kit"
         target.mkdir(exist_ok=True)
         os.chmod(target, 0o755)
-        for name, text in (("__init__.py", ""), ("bodies.py", Path(bodies.__file__).read_text())):
-            (target / name).write_text(text)
+        for name, data in (("__init__.py", b""), ("bodies.py", Path(bodies.__file__).read_bytes()),
+                           ("bodies.py.block", bodies.block())):
+            (target / name).write_bytes(data)
             os.chmod(target / name, 0o644)
 
 # --- life
