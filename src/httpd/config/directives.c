@@ -6,189 +6,11 @@
 #include "elastic/decide.h"
 #include "engines/engines.h"
 
-#include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_core.h"
 
-/* --- arguments */
-
-/* CPU shares are stored in millionths. */
-#define PPM_PER_PERCENT 10000
-
 /* More than any machine has. */
 #define BYTES_MAX (INT64_C(1) << 53)
-
-/* The unit of a directive's number. */
-typedef enum {
-    UNIT_NONE,   /* only words are allowed */
-    UNIT_ONE,    /* digits */
-    UNIT_BYTES,  /* digits, with K, M or G (powers of 1024) or without */
-    UNIT_TIME,   /* digits, with ms, s or nothing (seconds); stored in µs */
-    UNIT_PERCENT /* 0 … 100; stored in millionths */
-} directives_unit_t;
-
-/* An allowed word and its value; a list ends with a NULL name. */
-typedef struct {
-    const char *name;
-    int64_t value;
-} directives_word_t;
-
-/* A directive with one argument, and the place of its value. The command's `cmd_data`. */
-typedef struct {
-    el_record_t record;     /* whose settings */
-    bool server;            /* in the server's settings, else in the directory's */
-    bool global;            /* refused within <VirtualHost> */
-    unsigned value;         /* index in el_values_t */
-    directives_unit_t unit;
-    int64_t min, max;       /* of the number */
-    int64_t unset;          /* the default */
-    const directives_word_t *words; /* or NULL */
-    atomic_bool *is_on;     /* set to true if the value is On; or NULL */
-    void (*adjust)(cmd_parms *cmd, int64_t *value); /* may change the value or advise; or NULL */
-} directives_argument_t;
-
-/* The error that configtest shows: the directive, its argument, and its help text. */
-static const char *directives_refuse(const cmd_parms *cmd, const char *given)
-{
-    return apr_psprintf(cmd->pool, "%s: '%s' is not allowed; it takes %s", cmd->cmd->name, given,
-                        cmd->cmd->errmsg);
-}
-
-/* Warns about a directive once; not in .htaccess, which httpd reads for each request. */
-static void directives_advise(cmd_parms *cmd, const char *text)
-{
-    if (!ap_check_cmd_context(cmd, NOT_IN_HTACCESS) && !el_warnings_are_early()) {
-        el_warn(cmd->server, 0, "%s: %s", cmd->cmd->name, text);
-    }
-}
-
-/* Splits a directive's arguments into words (const char *) without quotes. */
-static apr_array_header_t *directives_words(const cmd_parms *cmd, const char *args)
-{
-    apr_array_header_t *words = apr_array_make(cmd->pool, 4, sizeof(const char *));
-
-    while (*args) {
-        APR_ARRAY_PUSH(words, const char *) = ap_getword_conf(cmd->pool, &args);
-    }
-    return words;
-}
-
-static const char *directives_word(const apr_array_header_t *words, int i)
-{
-    return APR_ARRAY_IDX(words, i, const char *);
-}
-
-/* Returns the only word of the arguments; NULL if there is not exactly one. */
-static const char *directives_only_word(const cmd_parms *cmd, const char *args)
-{
-    apr_array_header_t *words = directives_words(cmd, args);
-
-    return words->nelts == 1 ? directives_word(words, 0) : NULL;
-}
-
-/* Reads a whole number min … max of digits. If false, `value` is unchanged. */
-static bool directives_number(const char *text, int64_t min, int64_t max, int64_t *value)
-{
-    char *end;
-    apr_int64_t parsed;
-
-    if (!apr_isdigit(*text)) {
-        return false;
-    }
-    errno = 0;
-    parsed = apr_strtoi64(text, &end, 10);
-    if (errno || *end || parsed < min || parsed > max) {
-        return false;
-    }
-    *value = parsed;
-    return true;
-}
-
-/* Reads a percentage 0 … 100, possibly with a fraction, as millionths. */
-static bool directives_percentage(const char *text, int64_t *ppm)
-{
-    char *end;
-    double value;
-
-    if (!(apr_isdigit(*text) || *text == '.') || strspn(text, "0123456789.") != strlen(text)) {
-        return false;
-    }
-    value = strtod(text, &end);
-    if (*end || value > 100) {
-        return false;
-    }
-    *ppm = (int64_t)(value * PPM_PER_PERCENT + 0.5);
-    return true;
-}
-
-/* Reads an allowed word or number; if false, `value` is unchanged. `given` may be NULL. */
-static bool directives_read(const cmd_parms *cmd, const directives_argument_t *argument,
-                            const char *given, int64_t *value)
-{
-    static const struct {
-        directives_unit_t unit;
-        const char *letters;
-        int64_t factor;
-    } rows[] = {
-        {UNIT_ONE, "", 1},
-        {UNIT_BYTES, "", 1},
-        {UNIT_BYTES, "K", 1 << 10},
-        {UNIT_BYTES, "M", 1 << 20},
-        {UNIT_BYTES, "G", 1 << 30},
-        {UNIT_TIME, "", APR_USEC_PER_SEC},
-        {UNIT_TIME, "s", APR_USEC_PER_SEC},
-        {UNIT_TIME, "ms", APR_USEC_PER_SEC / 1000},
-    };
-    size_t digits = given ? strspn(given, "0123456789") : 0;
-    int64_t factor = 0;
-
-    for (const directives_word_t *word = argument->words; given && word && word->name; word++) {
-        if (strcasecmp(word->name, given) == 0) {
-            *value = word->value;
-            return true;
-        }
-    }
-    if (!given || argument->unit == UNIT_PERCENT) {
-        return given && directives_percentage(given, value);
-    }
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (rows[i].unit == argument->unit && strcasecmp(rows[i].letters, given + digits) == 0) {
-            factor = rows[i].factor;
-        }
-    }
-    if (factor == 0 || !directives_number(apr_pstrmemdup(cmd->pool, given, digits), 0,
-                                          INT64_MAX / factor, value)) {
-        return false;
-    }
-    *value *= factor;
-    return *value >= argument->min && *value <= argument->max;
-}
-
-/* The handler of every directive that has a directives_argument_t. */
-static const char *directives_set_value(cmd_parms *cmd, void *config, const char *args)
-{
-    const directives_argument_t *argument = cmd->info;
-    const char *error = argument->global ? ap_check_cmd_context(cmd, GLOBAL_ONLY) : NULL;
-    el_values_t *values =
-        argument->server ? el_record_settings(argument->record, cmd->server->module_config)
-                         : config;
-    int64_t value;
-
-    if (error) {
-        return error;
-    }
-    if (!directives_read(cmd, argument, directives_only_word(cmd, args), &value)) {
-        return directives_refuse(cmd, args);
-    }
-    if (argument->adjust) {
-        argument->adjust(cmd, &value);
-    }
-    if (argument->is_on && value == true) {
-        atomic_store(argument->is_on, true);
-    }
-    el_value_set(values, argument->value, value);
-    return NULL;
-}
 
 /* For main-server directives of several words, as their `cmd_data`. False refuses the line. */
 typedef bool (*directives_setter_t)(cmd_parms *cmd, el_server_t *server,
@@ -204,7 +26,7 @@ static const char *directives_set_global(cmd_parms *cmd, void *config, const cha
     if (error) {
         return error;
     }
-    return (*set)(cmd, server, directives_words(cmd, args)) ? NULL : directives_refuse(cmd, args);
+    return (*set)(cmd, server, el_argument_words(cmd, args)) ? NULL : el_argument_refuse(cmd, args);
 }
 
 /* --- types, codings and levels */
@@ -212,21 +34,21 @@ static const char *directives_set_global(cmd_parms *cmd, void *config, const cha
 static const char *directives_set_types(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    apr_array_header_t *words = directives_words(cmd, args);
+    apr_array_header_t *words = el_argument_words(cmd, args);
     apr_array_header_t *rules = apr_array_make(cmd->pool, words->nelts, sizeof(el_type_rule_t));
     bool replace = false;
 
     if (!words->nelts) {
-        return directives_refuse(cmd, args);
+        return el_argument_refuse(cmd, args);
     }
     for (int i = 0; i < words->nelts; i++) {
-        const char *given = directives_word(words, i);
+        const char *given = el_argument_word(words, i);
         bool is_signed = *given == '+' || *given == '-';
         el_type_rule_t *rule = apr_array_push(rules);
 
         rule->listed = *given != '-';
         if (!el_mediatype_pattern(is_signed ? given + 1 : given, &rule->pattern)) {
-            return directives_refuse(cmd, given);
+            return el_argument_refuse(cmd, given);
         }
         replace = replace || !is_signed;
     }
@@ -242,29 +64,29 @@ static const char *directives_set_types(cmd_parms *cmd, void *config, const char
 static const char *directives_set_codings(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    apr_array_header_t *words = directives_words(cmd, args);
+    apr_array_header_t *words = el_argument_words(cmd, args);
     unsigned seen = 0;
     size_t count = 0;
 
     if (!words->nelts) {
-        return directives_refuse(cmd, args);
+        return el_argument_refuse(cmd, args);
     }
     for (int i = 0; i < words->nelts; i++) {
-        const char *given = directives_word(words, i);
+        const char *given = el_argument_word(words, i);
         el_coding_t coding = el_coding_find(given, strlen(given));
 
         if (coding == EL_IDENTITY) {
-            return directives_refuse(cmd, given);
+            return el_argument_refuse(cmd, given);
         }
         if (seen & 1u << coding) {
-            return directives_refuse(cmd, args);
+            return el_argument_refuse(cmd, args);
         }
         seen |= 1u << coding;
         if (el_engine_for(coding)) {
             dir->codings[count++] = coding;
         } else {
-            directives_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out",
-                                                given));
+            el_argument_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out",
+                                                 given));
         }
     }
     dir->codings_count = count;
@@ -276,13 +98,13 @@ static const char *directives_set_codings(cmd_parms *cmd, void *config, const ch
 static bool directives_read_range(const apr_array_header_t *words, const el_coding_info_t *info,
                                   el_range_t *range)
 {
-    bool stock = strcasecmp(directives_word(words, 1), "stock") == 0;
+    bool stock = strcasecmp(el_argument_word(words, 1), "stock") == 0;
     bool one = words->nelts == 2;
     int64_t least = info->level_min, most = info->level_max;
     int64_t min = info->stock_level, max = info->default_max;
 
-    if ((!stock && !directives_number(directives_word(words, 1), least, most, &min))
-        || (!one && !directives_number(directives_word(words, 2), least, most, &max))) {
+    if ((!stock && !el_argument_number(el_argument_word(words, 1), least, most, &min))
+        || (!one && !el_argument_number(el_argument_word(words, 2), least, most, &max))) {
         return false;
     }
     *range = el_range_of((int)min, (int)(one && !stock ? min : max));
@@ -293,29 +115,29 @@ static bool directives_read_range(const apr_array_header_t *words, const el_codi
 static const char *directives_set_level(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    apr_array_header_t *words = directives_words(cmd, args);
+    apr_array_header_t *words = el_argument_words(cmd, args);
     const char *token;
     el_coding_t coding;
     el_range_t range;
     int max;
 
     if (words->nelts != 2 && words->nelts != 3) {
-        return directives_refuse(cmd, args);
+        return el_argument_refuse(cmd, args);
     }
-    coding = el_coding_find(directives_word(words, 0), strlen(directives_word(words, 0)));
+    coding = el_coding_find(el_argument_word(words, 0), strlen(el_argument_word(words, 0)));
     if (coding == EL_IDENTITY || !directives_read_range(words, el_coding_info(coding), &range)) {
-        return directives_refuse(cmd, args);
+        return el_argument_refuse(cmd, args);
     }
     /* This build's engine may be missing, or end at a lower level. */
     token = el_coding_info(coding)->token;
     max = range.max;
     range = el_range_built_in(coding, range);
     if (!range.enabled) {
-        directives_advise(cmd,
-                          apr_psprintf(cmd->pool, "%s is not built in and is left out", token));
+        el_argument_advise(cmd,
+                           apr_psprintf(cmd->pool, "%s is not built in and is left out", token));
     } else if (max > range.max) {
-        directives_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d in this build, which "
-                                            "is used", token, range.max));
+        el_argument_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d in this build, which "
+                                             "is used", token, range.max));
     }
     dir->range[coding] = range;
     dir->range_set[coding] = true;
@@ -330,8 +152,8 @@ static bool directives_set_cpu(cmd_parms *cmd, el_server_t *server,
     int64_t low, high;
 
     (void)cmd;
-    if (words->nelts != 2 || !directives_percentage(directives_word(words, 0), &low)
-        || !directives_percentage(directives_word(words, 1), &high) || low >= high) {
+    if (words->nelts != 2 || !el_argument_percentage(el_argument_word(words, 0), &low)
+        || !el_argument_percentage(el_argument_word(words, 1), &high) || low >= high) {
         return false;
     }
     el_value_set(&server->values, EL_SERVER_LOW, low);
@@ -342,13 +164,13 @@ static bool directives_set_cpu(cmd_parms *cmd, el_server_t *server,
 static bool directives_set_idle(cmd_parms *cmd, el_server_t *server,
                                 const apr_array_header_t *words)
 {
-    bool off = words->nelts == 1 && strcasecmp(directives_word(words, 0), "Off") == 0;
-    bool top = words->nelts == 2 && strcasecmp(directives_word(words, 1), "top") == 0;
+    bool off = words->nelts == 1 && strcasecmp(el_argument_word(words, 0), "Off") == 0;
+    bool top = words->nelts == 2 && strcasecmp(el_argument_word(words, 1), "top") == 0;
     int64_t share = 0;
 
     (void)cmd;
     if ((words->nelts != 1 && !top)
-        || (!off && !directives_percentage(directives_word(words, 0), &share))) {
+        || (!off && !el_argument_percentage(el_argument_word(words, 0), &share))) {
         return false;
     }
     el_value_set(&server->values, EL_SERVER_IDLE, share);
@@ -370,7 +192,7 @@ static bool directives_set_goal(cmd_parms *cmd, el_server_t *server,
 /* Returns the only word as a path relative to ServerRoot; NULL if that fails. */
 static const char *directives_path(const cmd_parms *cmd, const char *args)
 {
-    const char *given = directives_only_word(cmd, args);
+    const char *given = el_argument_only_word(cmd, args);
 
     return given && *given ? ap_server_root_relative(cmd->pool, given) : NULL;
 }
@@ -387,7 +209,7 @@ static const char *directives_set_path(cmd_parms *cmd, void *config, const char 
         return error;
     }
     *(const char **)(server + (size_t)cmd->info) = path;
-    return path ? NULL : directives_refuse(cmd, args);
+    return path ? NULL : el_argument_refuse(cmd, args);
 }
 
 static const char *directives_set_precompressed_root(cmd_parms *cmd, void *config, const char *args)
@@ -399,7 +221,7 @@ static const char *directives_set_precompressed_root(cmd_parms *cmd, void *confi
     size_t len;
 
     if (!path) {
-        return directives_refuse(cmd, args);
+        return el_argument_refuse(cmd, args);
     }
     for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--) {
     }
@@ -434,8 +256,8 @@ static bool directives_read_shmcb(cmd_parms *cmd, const char *arguments, el_cach
         return strchr(arguments, ')') == NULL;
     }
     if (size[len - 1] != ')'
-        || !directives_number(apr_pstrmemdup(cmd->pool, size + 1, len - 2), SHMCB_MIN, SHMCB_MAX,
-                              &nbytes)) {
+        || !el_argument_number(apr_pstrmemdup(cmd->pool, size + 1, len - 2), SHMCB_MIN, SHMCB_MAX,
+                               &nbytes)) {
         return false;
     }
     store->nbytes = (uint64_t)nbytes;
@@ -448,7 +270,7 @@ static bool directives_set_cache_store(cmd_parms *cmd, el_server_t *server,
 {
     static const char *const remote[] = {"redis", "memcache"};
     el_cache_store_t *store = apr_pmemdup(cmd->pool, &directives_shmcb, sizeof(*store));
-    const char *given = words->nelts == 1 ? directives_word(words, 0) : "";
+    const char *given = words->nelts == 1 ? el_argument_word(words, 0) : "";
     size_t len = strcspn(given, ":");
     const char *provider = apr_pstrmemdup(cmd->pool, given, len);
     const char *arguments = given[len] ? given + len + 1 : NULL;
@@ -561,7 +383,7 @@ static const char *directives_set_dictionary(cmd_parms *cmd, void *config, const
         }
     }
     if (!rule->match) {
-        return directives_refuse(cmd, args);
+        return el_argument_refuse(cmd, args);
     }
     if (!server->dictionary_rules) {
         server->dictionary_rules = apr_array_make(cmd->pool, 1, sizeof(rule));
@@ -586,7 +408,7 @@ static const char *directives_read_hosts(cmd_parms *cmd, const char *words,
         int64_t number;
 
         if (port == word || strspn(word, letters) != strlen(word)
-            || (*port && (*port != ':' || !directives_number(port + 1, 1, 65535, &number)))) {
+            || (*port && (*port != ':' || !el_argument_number(port + 1, 1, 65535, &number)))) {
             return apr_psprintf(cmd->pool, "%s is no name of a host, with a port or without", word);
         }
         APR_ARRAY_PUSH(hosts, const char *) = word;
@@ -640,7 +462,7 @@ static const char *directives_set_dictionary_file(cmd_parms *cmd, void *config, 
         }
     }
     if (!file->path) {
-        return directives_refuse(cmd, args);
+        return el_argument_refuse(cmd, args);
     }
     /* Most dictionaries are made from a site's pages. */
     file->rule.dest = file->rule.dest ? file->rule.dest : file->rule.match ? "" : "document";
@@ -655,12 +477,12 @@ static const char *directives_set_dictionary_file(cmd_parms *cmd, void *config, 
 
 static const char *directives_set_dictionary_link(cmd_parms *cmd, void *config, const char *args)
 {
-    const char *url = directives_only_word(cmd, args);
+    const char *url = el_argument_only_word(cmd, args);
     el_dir_t *dir = config;
 
     /* The URL stands in the angle brackets of a Link field (RFC 8288 §3). */
     if (!url || !*url || !el_structured_can_hold(url) || strpbrk(url, "<>\" \\")) {
-        return directives_refuse(cmd, args);
+        return el_argument_refuse(cmd, args);
     }
     dir->dictionary_link = strcasecmp(url, "Off") == 0 ? "" : url;
     return NULL;
@@ -670,17 +492,18 @@ static bool directives_set_dictionary_store(cmd_parms *cmd, el_server_t *server,
                                             const apr_array_header_t *words)
 {
     /* A dictionary may take an eighth of the store. */
-    static const directives_argument_t bytes = {
-        .unit = UNIT_BYTES, .min = 1024 * 1024, .max = BYTES_MAX,
+    static const el_argument_t bytes = {
+        .unit = EL_UNIT_BYTES, .min = 1024 * 1024, .max = BYTES_MAX,
     };
     el_dictionary_store_t *store = apr_pcalloc(cmd->pool, sizeof(*store));
     int64_t most = 64 * 1024 * 1024; /* about a hundred large ones */
 
-    if (words->nelts < 1 || words->nelts > 2 || !*directives_word(words, 0)
-        || (words->nelts == 2 && !directives_read(cmd, &bytes, directives_word(words, 1), &most))) {
+    if (words->nelts < 1 || words->nelts > 2 || !*el_argument_word(words, 0)
+        || (words->nelts == 2
+            && !el_argument_read(cmd, &bytes, el_argument_word(words, 1), &most))) {
         return false;
     }
-    store->folder = ap_server_root_relative(cmd->pool, directives_word(words, 0));
+    store->folder = ap_server_root_relative(cmd->pool, el_argument_word(words, 0));
     store->most = (uint64_t)most;
     server->dictionary_store = store;
     return store->folder != NULL;
@@ -698,20 +521,20 @@ static const char *directives_set_note(cmd_parms *cmd, void *config, const char 
     };
     el_record_t record = (el_record_t)(uintptr_t)cmd->info;
     el_stock_t *stock = el_record_settings(record, cmd->server->module_config);
-    apr_array_header_t *words = directives_words(cmd, args);
+    apr_array_header_t *words = el_argument_words(cmd, args);
 
     (void)config;
-    if (words->nelts == 1 && *directives_word(words, 0)) {
-        stock->note[EL_NOTE_RATIO] = directives_word(words, 0);
+    if (words->nelts == 1 && *el_argument_word(words, 0)) {
+        stock->note[EL_NOTE_RATIO] = el_argument_word(words, 0);
         return NULL;
     }
     for (int i = 0; words->nelts == 2 && i < EL_NOTES; i++) {
-        if (strcasecmp(directives_word(words, 0), kinds[i]) == 0) {
-            stock->note[i] = directives_word(words, 1);
+        if (strcasecmp(el_argument_word(words, 0), kinds[i]) == 0) {
+            stock->note[i] = el_argument_word(words, 1);
             return NULL;
         }
     }
-    return directives_refuse(cmd, args);
+    return el_argument_refuse(cmd, args);
 }
 
 /* zlib makes no gzip stream with a smaller window; mod_deflate accepts one and then fails. */
@@ -720,8 +543,8 @@ static const char *directives_set_note(cmd_parms *cmd, void *config, const char 
 static void directives_raise_window(cmd_parms *cmd, int64_t *bits)
 {
     if (*bits < GZIP_WINDOW_MIN) {
-        directives_advise(cmd, apr_psprintf(cmd->pool, "zlib has no window of %d bits for gzip; "
-                                            "%d is used", (int)*bits, GZIP_WINDOW_MIN));
+        el_argument_advise(cmd, apr_psprintf(cmd->pool, "zlib has no window of %d bits for gzip; "
+                                             "%d is used", (int)*bits, GZIP_WINDOW_MIN));
         *bits = GZIP_WINDOW_MIN;
     }
 }
@@ -732,34 +555,34 @@ static void directives_raise_window(cmd_parms *cmd, int64_t *bits)
 static void directives_advise_interval(cmd_parms *cmd, int64_t *interval)
 {
     if (*interval < apr_time_from_msec(500)) {
-        directives_advise(cmd,
-                          "below 500ms a sample may not show what the last change of level did");
+        el_argument_advise(cmd,
+                           "below 500ms a sample may not show what the last change of level did");
     }
 }
 
 /* The MTU of Ethernet (IEEE 802.3), and so of nearly every path. */
 #define ETHERNET_MTU 1500
 
-static const directives_word_t on_off[] = {{"On", true}, {"Off", false}, {NULL, 0}};
-static const directives_word_t auto_size[] = {{"auto", EL_MIN_SIZE_AUTO}, {NULL, 0}};
-static const directives_word_t auto_mtu[] = {{"auto", ETHERNET_MTU}, {NULL, 0}};
-static const directives_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
-static const directives_word_t no_max_memory[] = {{"Off", EL_NO_MAX_MEMORY}, {NULL, 0}};
-static const directives_word_t no_padding[] = {{"Off", 0}, {NULL, 0}};
-static const directives_word_t cache_scopes[] = {{"server", false}, {"all", true}, {NULL, 0}};
-static const directives_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
-static const directives_word_t etags[] = {
+static const el_argument_word_t on_off[] = {{"On", true}, {"Off", false}, {NULL, 0}};
+static const el_argument_word_t auto_size[] = {{"auto", EL_MIN_SIZE_AUTO}, {NULL, 0}};
+static const el_argument_word_t auto_mtu[] = {{"auto", ETHERNET_MTU}, {NULL, 0}};
+static const el_argument_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
+static const el_argument_word_t no_max_memory[] = {{"Off", EL_NO_MAX_MEMORY}, {NULL, 0}};
+static const el_argument_word_t no_padding[] = {{"Off", 0}, {NULL, 0}};
+static const el_argument_word_t cache_scopes[] = {{"server", false}, {"all", true}, {NULL, 0}};
+static const el_argument_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
+static const el_argument_word_t etags[] = {
     {"weak", EL_ETAG_WEAK}, {"suffix", EL_ETAG_SUFFIX}, {"keep", EL_ETAG_KEEP},
     {"remove", EL_ETAG_REMOVE}, {NULL, 0},
 };
-static const directives_word_t controls[] = {
+static const el_argument_word_t controls[] = {
     {"step", EL_CONTROL_STEP}, {"mix", EL_CONTROL_MIX},
     {"external", EL_CONTROL_EXTERNAL}, {"off", EL_CONTROL_OFF}, {NULL, 0},
 };
-static const directives_word_t loads[] = {
+static const el_argument_word_t loads[] = {
     {"auto", EL_LOAD_AUTO}, {"stat", EL_LOAD_STAT}, {"cgroup", EL_LOAD_CGROUP}, {NULL, 0},
 };
-static const directives_word_t stock_etags[] = {
+static const el_argument_word_t stock_etags[] = {
     {"AddSuffix", EL_ETAG_SUFFIX}, {"NoChange", EL_ETAG_KEEP}, {"Remove", EL_ETAG_REMOVE},
     {NULL, 0},
 };
@@ -767,10 +590,6 @@ static const directives_word_t stock_etags[] = {
 #define EVERYWHERE OR_FILEINFO
 #define NOT_HTACCESS (RSRC_CONF | ACCESS_CONF)
 
-/* A directive of one value, with its default: see directives_argument_t. */
-#define VALUE(name, where, help, ...)                                                              \
-    AP_INIT_RAW_ARGS(name, directives_set_value,                                                   \
-                     ((void *)&(const directives_argument_t){__VA_ARGS__}), where, help)
 #define WORDS(name, set, where, help) AP_INIT_RAW_ARGS(name, set, NULL, where, help)
 #define GLOBAL_WORDS(name, set, help)                                                              \
     AP_INIT_RAW_ARGS(name, directives_set_global, ((void *)&(const directives_setter_t){set}),     \
@@ -782,8 +601,8 @@ static const directives_word_t stock_etags[] = {
 #define GLOBAL(of) .server = true, .global = true, .value = of
 
 const command_rec el_commands[] = {
-    VALUE("Elastic", EVERYWHERE, "On or Off: whether responses are compressed here",
-          ON_OFF(EL_DIR_ENABLED)),
+    EL_ARGUMENT("Elastic", EVERYWHERE, "On or Off: whether responses are compressed here",
+                ON_OFF(EL_DIR_ENABLED)),
     WORDS("ElasticTypes", directives_set_types, EVERYWHERE,
           "media types as text/html, text/* or application/*+json; with + or - added to or taken "
           "from the inherited ones"),
@@ -792,44 +611,45 @@ const command_rec el_commands[] = {
     WORDS("ElasticLevel", directives_set_level, NOT_HTACCESS,
           "a coding and one level or a minimum and a maximum: gzip 1-12, br 0-11, zstd 1-19; the "
           "minimum may be stock, which is no less than gzip 6, br 5 or zstd 3"),
-    VALUE("ElasticMinSize", NOT_HTACCESS,
-          "auto, or the size in bytes below which bodies stay as they are",
-          .value = EL_DIR_MIN_SIZE, .unit = UNIT_ONE, .max = INT64_MAX, .words = auto_size,
-          .unset = EL_MIN_SIZE_AUTO),
+    EL_ARGUMENT("ElasticMinSize", NOT_HTACCESS,
+                "auto, or the size in bytes below which bodies stay as they are",
+                .value = EL_DIR_MIN_SIZE, .unit = EL_UNIT_ONE, .max = INT64_MAX, .words = auto_size,
+                .unset = EL_MIN_SIZE_AUTO),
     /*
      * The body and its encoding are held in memory, and libraries use 31-bit lengths. Pages are
      * smaller than 1 MB; larger bodies are streamed, which bounds a response's memory.
      */
-    VALUE("ElasticWholeBody", NOT_HTACCESS,
-          "the size in bytes up to which a complete body is encoded in one call, below 2G; K, M "
-          "or G may follow",
-          .value = EL_DIR_WHOLE_BODY, .unit = UNIT_BYTES, .max = INT_MAX, .unset = 1024 * 1024),
+    EL_ARGUMENT("ElasticWholeBody", NOT_HTACCESS,
+                "the size in bytes up to which a complete body is encoded in one call, below 2G; "
+                "K, M or G may follow",
+                .value = EL_DIR_WHOLE_BODY, .unit = EL_UNIT_BYTES, .max = INT_MAX,
+                .unset = 1024 * 1024),
     /* The fastest setup takes half a millisecond for a large page. */
-    VALUE("ElasticMaxTime", NOT_HTACCESS,
-          "Off, or the time that encoding a body may be expected to take, 1ms to 60s (a bare "
-          "number is seconds)",
-          .value = EL_DIR_MAX_TIME, .unit = UNIT_TIME, .min = apr_time_from_msec(1),
-          .max = apr_time_from_sec(60), .words = no_max_time, .unset = EL_NO_MAX_TIME),
-    VALUE("ElasticPrecompressed", EVERYWHERE,
-          "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
-          ON_OFF(EL_DIR_PRECOMPRESSED), .is_on = &el_settings_precompressed),
+    EL_ARGUMENT("ElasticMaxTime", NOT_HTACCESS,
+                "Off, or the time that encoding a body may be expected to take, 1ms to 60s (a bare "
+                "number is seconds)",
+                .value = EL_DIR_MAX_TIME, .unit = EL_UNIT_TIME, .min = apr_time_from_msec(1),
+                .max = apr_time_from_sec(60), .words = no_max_time, .unset = EL_NO_MAX_TIME),
+    EL_ARGUMENT("ElasticPrecompressed", EVERYWHERE,
+                "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
+                ON_OFF(EL_DIR_PRECOMPRESSED), .is_on = &el_settings_precompressed),
     WORDS("ElasticPrecompressedRoot", directives_set_precompressed_root, NOT_HTACCESS,
           "the path of a folder of precompressed files, at the paths of their files"),
-    VALUE("ElasticCache", EVERYWHERE,
-          "On or Off: whether compressed copies of bodies are stored and sent again",
-          ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),
+    EL_ARGUMENT("ElasticCache", EVERYWHERE,
+                "On or Off: whether compressed copies of bodies are stored and sent again",
+                ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),
     GLOBAL_WORDS("ElasticCacheStore", directives_set_cache_store,
                  "where compressed copies are stored: shmcb, or shmcb:(BYTES), 8192 to 4294967294; "
                  "redis:HOST[:PORT] or memcache:HOST[:PORT], several with commas between"),
     PATH("ElasticCacheKey", cache_key,
          "the path of a file of 32 bytes or more that nobody but its owner may read"),
-    VALUE("ElasticCacheScope", RSRC_CONF,
-          "server or all: whether virtual hosts use each other's compressed copies",
-          .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),
-    VALUE("ElasticCacheMaxSize", RSRC_CONF,
-          "the bytes of the largest compressed copy that is stored; K, M or G may follow",
-          GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = UNIT_BYTES, .max = INT_MAX,
-          .unset = 1024 * 1024),
+    EL_ARGUMENT("ElasticCacheScope", RSRC_CONF,
+                "server or all: whether virtual hosts use each other's compressed copies",
+                .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),
+    EL_ARGUMENT("ElasticCacheMaxSize", RSRC_CONF,
+                "the bytes of the largest compressed copy that is stored; K, M or G may follow",
+                GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX,
+                .unset = 1024 * 1024),
     WORDS("ElasticDictionary", directives_set_dictionary, NOT_HTACCESS,
           "Off, or match=\"PATTERN\", a path in which * is any text, perhaps with ? and a query, "
           "and perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": responses here become "
@@ -843,58 +663,60 @@ const command_rec el_commands[] = {
     GLOBAL_WORDS("ElasticDictionaryStore", directives_set_dictionary_store,
                  "the path of the folder of the dictionaries, and the bytes that they may have, "
                  "1M or more; K, M or G may follow"),
-    VALUE("ElasticInflate", EVERYWHERE,
-          "On or Off: whether request bodies in gzip, br and zstd are decoded",
-          ON_OFF(EL_DIR_INFLATE), .is_on = &el_settings_inflate),
-    VALUE("ElasticPadding", EVERYWHERE,
-          "Off, or the most bytes of padding that a response gets, 0 to 4096",
-          .value = EL_DIR_PADDING, .unit = UNIT_ONE, .max = EL_PADDING_MAX, .words = no_padding),
-    VALUE("ElasticExplain", NOT_HTACCESS,
-          "On or Off: whether responses say in Elastic-Explain what was decided and why",
-          ON_OFF(EL_DIR_EXPLAIN)),
-    VALUE("ElasticETag", NOT_HTACCESS,
-          "weak, suffix, keep or remove: the ETag of a compressed response",
-          .value = EL_DIR_ETAG, .words = etags, .unset = EL_ETAG_WEAK),
+    EL_ARGUMENT("ElasticInflate", EVERYWHERE,
+                "On or Off: whether request bodies in gzip, br and zstd are decoded",
+                ON_OFF(EL_DIR_INFLATE), .is_on = &el_settings_inflate),
+    EL_ARGUMENT("ElasticPadding", EVERYWHERE,
+                "Off, or the most bytes of padding that a response gets, 0 to 4096",
+                .value = EL_DIR_PADDING, .unit = EL_UNIT_ONE, .max = EL_PADDING_MAX,
+                .words = no_padding),
+    EL_ARGUMENT("ElasticExplain", NOT_HTACCESS,
+                "On or Off: whether responses say in Elastic-Explain what was decided and why",
+                ON_OFF(EL_DIR_EXPLAIN)),
+    EL_ARGUMENT("ElasticETag", NOT_HTACCESS,
+                "weak, suffix, keep or remove: the ETag of a compressed response",
+                .value = EL_DIR_ETAG, .words = etags, .unset = EL_ETAG_WEAK),
     /* Hosts accept datagrams of 576 bytes (RFC 791); an IPv4 packet's length has 16 bits. */
-    VALUE("ElasticMTU", RSRC_CONF, "auto, or the link's packet size in bytes, 576 to 65535",
-          .server = true, .value = EL_SERVER_MTU, .unit = UNIT_ONE, .min = 576, .max = 65535,
-          .words = auto_mtu, .unset = ETHERNET_MTU),
+    EL_ARGUMENT("ElasticMTU", RSRC_CONF, "auto, or the link's packet size in bytes, 576 to 65535",
+                .server = true, .value = EL_SERVER_MTU, .unit = EL_UNIT_ONE, .min = 576,
+                .max = 65535, .words = auto_mtu, .unset = ETHERNET_MTU),
     GLOBAL_WORDS("ElasticCPU", directives_set_cpu,
                  "two percentages, 0 <= low < high <= 100: levels go up below low and down above "
                  "high"),
     /* The paper's least interval (§4.3): the next sample then sees the effect of a step. */
-    VALUE("ElasticInterval", RSRC_CONF,
-          "the time between two samples, 100ms to 60s (a bare number is seconds)",
-          GLOBAL(EL_SERVER_INTERVAL), .unit = UNIT_TIME, .min = apr_time_from_msec(100),
-          .max = apr_time_from_sec(60), .adjust = directives_advise_interval,
-          .unset = apr_time_from_msec(500)),
-    VALUE("ElasticControl", RSRC_CONF,
-          "step, mix, external or off: how the levels follow the load",
-          GLOBAL(EL_SERVER_CONTROL), .words = controls, .unset = EL_CONTROL_STEP),
-    VALUE("ElasticLoad", RSRC_CONF, "auto, stat or cgroup: what the load is read from",
-          GLOBAL(EL_SERVER_LOAD), .words = loads, .unset = EL_LOAD_AUTO),
+    EL_ARGUMENT("ElasticInterval", RSRC_CONF,
+                "the time between two samples, 100ms to 60s (a bare number is seconds)",
+                GLOBAL(EL_SERVER_INTERVAL), .unit = EL_UNIT_TIME, .min = apr_time_from_msec(100),
+                .max = apr_time_from_sec(60), .adjust = directives_advise_interval,
+                .unset = apr_time_from_msec(500)),
+    EL_ARGUMENT("ElasticControl", RSRC_CONF,
+                "step, mix, external or off: how the levels follow the load",
+                GLOBAL(EL_SERVER_CONTROL), .words = controls, .unset = EL_CONTROL_STEP),
+    EL_ARGUMENT("ElasticLoad", RSRC_CONF, "auto, stat or cgroup: what the load is read from",
+                GLOBAL(EL_SERVER_LOAD), .words = loads, .unset = EL_LOAD_AUTO),
     GLOBAL_WORDS("ElasticGoal", directives_set_goal,
                  "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST) or "
                  "cost PRICE/h PRICE/GB: what the levels are chosen for"),
     PATH("ElasticPosition", position, "the path of the file that ElasticControl external follows"),
-    VALUE("ElasticBypass", RSRC_CONF,
-          "Off, or the percentage of CPU above which nothing is compressed, 0 to 100",
-          GLOBAL(EL_SERVER_BYPASS), .unit = UNIT_PERCENT, .words = no_bypass,
-          .unset = EL_NO_BYPASS_PPM),
+    EL_ARGUMENT("ElasticBypass", RSRC_CONF,
+                "Off, or the percentage of CPU above which nothing is compressed, 0 to 100",
+                GLOBAL(EL_SERVER_BYPASS), .unit = EL_UNIT_PERCENT, .words = no_bypass,
+                .unset = EL_NO_BYPASS_PPM),
     /* 64 MB hold a hundred and sixty of zlib's largest contexts. */
-    VALUE("ElasticPoolMemory", RSRC_CONF,
-          "the bytes that all processes together keep for their encoders; K, M or G may follow",
-          GLOBAL(EL_SERVER_POOL_MEMORY), .unit = UNIT_BYTES, .max = BYTES_MAX,
-          .unset = 64 * 1024 * 1024),
-    VALUE("ElasticVhosts", RSRC_CONF,
-          "how many virtual hosts are counted by themselves, 0 to 64; the others as one",
-          GLOBAL(EL_SERVER_VHOSTS), .unit = UNIT_ONE, .max = EL_VHOSTS,
-          .unset = EL_VHOSTS_DEFAULT),
-    VALUE("ElasticMaxMemory", RSRC_CONF,
-          "Off, or the bytes that bodies on their way may hold in all processes together; K, M or "
-          "G may follow",
-          GLOBAL(EL_SERVER_MAX_MEMORY), .unit = UNIT_BYTES, .max = BYTES_MAX,
-          .words = no_max_memory),
+    EL_ARGUMENT("ElasticPoolMemory", RSRC_CONF,
+                "the bytes that all processes together keep for their encoders; K, M or G may "
+                "follow",
+                GLOBAL(EL_SERVER_POOL_MEMORY), .unit = EL_UNIT_BYTES, .max = BYTES_MAX,
+                .unset = 64 * 1024 * 1024),
+    EL_ARGUMENT("ElasticVhosts", RSRC_CONF,
+                "how many virtual hosts are counted by themselves, 0 to 64; the others as one",
+                GLOBAL(EL_SERVER_VHOSTS), .unit = EL_UNIT_ONE, .max = EL_VHOSTS,
+                .unset = EL_VHOSTS_DEFAULT),
+    EL_ARGUMENT("ElasticMaxMemory", RSRC_CONF,
+                "Off, or the bytes that bodies on their way may hold in all processes together; K, "
+                "M or G may follow",
+                GLOBAL(EL_SERVER_MAX_MEMORY), .unit = EL_UNIT_BYTES, .max = BYTES_MAX,
+                .words = no_max_memory),
     GLOBAL_WORDS("ElasticIdle", directives_set_idle,
                  "Off, or the percentage of CPU, 0 to 100, that may be used to make compressed "
                  "copies smaller while the load is below the low threshold; with top behind it "
@@ -904,14 +726,15 @@ const command_rec el_commands[] = {
 };
 
 #define NUMBER(of, which, least, most)                                                             \
-    .record = of, .server = true, .value = which, .unit = UNIT_ONE, .min = least, .max = most
+    .record = of, .server = true, .value = which, .unit = EL_UNIT_ONE, .min = least, .max = most
 #define LIMIT(which, least, usual)                                                                 \
-    .record = EL_RECORD_DEFLATE, .value = which, .unit = UNIT_ONE, .min = least, .max = INT64_MAX, \
-    .unset = usual
+    .record = EL_RECORD_DEFLATE, .value = which, .unit = EL_UNIT_ONE, .min = least,                \
+    .max = INT64_MAX, .unset = usual
 #define ETAG(name, of)                                                                             \
-    VALUE(name, RSRC_CONF,                                                                         \
-          "AddSuffix, NoChange or Remove: the ETag of a compressed response", .record = of,        \
-          .server = true, .value = EL_STOCK_ETAG, .words = stock_etags, .unset = EL_ETAG_SUFFIX)
+    EL_ARGUMENT(name, RSRC_CONF,                                                                   \
+                "AddSuffix, NoChange or Remove: the ETag of a compressed response", .record = of,  \
+                .server = true, .value = EL_STOCK_ETAG, .words = stock_etags,                      \
+                .unset = EL_ETAG_SUFFIX)
 #define NOTE(name, of)                                                                             \
     AP_INIT_RAW_ARGS(name, directives_set_note, (void *)of, RSRC_CONF,                             \
                      "the note's name, before it Input, Output or Ratio, which is what one name "  \
@@ -919,40 +742,41 @@ const command_rec el_commands[] = {
 
 const command_rec el_deflate_commands[] = {
     NOTE("DeflateFilterNote", EL_RECORD_DEFLATE),
-    VALUE("DeflateWindowSize", RSRC_CONF, "zlib's window, 1 to 15 bits",
-          NUMBER(EL_RECORD_DEFLATE, EL_STOCK_WINDOW_BITS, 1, 15),
-          .adjust = directives_raise_window),
-    VALUE("DeflateMemLevel", RSRC_CONF, "zlib's memory level, 1 to 9",
-          NUMBER(EL_RECORD_DEFLATE, EL_STOCK_MEM_LEVEL, 1, 9)),
+    EL_ARGUMENT("DeflateWindowSize", RSRC_CONF, "zlib's window, 1 to 15 bits",
+                NUMBER(EL_RECORD_DEFLATE, EL_STOCK_WINDOW_BITS, 1, 15),
+                .adjust = directives_raise_window),
+    EL_ARGUMENT("DeflateMemLevel", RSRC_CONF, "zlib's memory level, 1 to 9",
+                NUMBER(EL_RECORD_DEFLATE, EL_STOCK_MEM_LEVEL, 1, 9)),
     /* Output is sent in httpd's own buckets, so this size has no effect. */
-    VALUE("DeflateBufferSize", RSRC_CONF,
-          "a number of bytes above 0; it is accepted and has no effect",
-          NUMBER(EL_RECORD_DEFLATE, EL_STOCK_BUFFER_SIZE, 1, INT_MAX)),
-    VALUE("DeflateCompressionLevel", RSRC_CONF, "the highest level of gzip, 1 to 9",
-          NUMBER(EL_RECORD_DEFLATE, EL_STOCK_LEVEL, 1, 9)),
+    EL_ARGUMENT("DeflateBufferSize", RSRC_CONF,
+                "a number of bytes above 0; it is accepted and has no effect",
+                NUMBER(EL_RECORD_DEFLATE, EL_STOCK_BUFFER_SIZE, 1, INT_MAX)),
+    EL_ARGUMENT("DeflateCompressionLevel", RSRC_CONF, "the highest level of gzip, 1 to 9",
+                NUMBER(EL_RECORD_DEFLATE, EL_STOCK_LEVEL, 1, 9)),
     ETAG("DeflateAlterETag", EL_RECORD_DEFLATE),
-    VALUE("DeflateInflateLimitRequestBody", OR_ALL,
-          "the bytes that a request body may have when it is decoded; 0 for those of "
-          "LimitRequestBody",
-          LIMIT(EL_LIMIT_SIZE, 0, 0)),
+    EL_ARGUMENT("DeflateInflateLimitRequestBody", OR_ALL,
+                "the bytes that a request body may have when it is decoded; 0 for those of "
+                "LimitRequestBody",
+                LIMIT(EL_LIMIT_SIZE, 0, 0)),
     /* mod_deflate's: far above ordinary ratios, far below deflate's maximum, 1032. */
-    VALUE("DeflateInflateRatioLimit", OR_ALL,
-          "a number above 0: how many bytes one encoded byte may give",
-          LIMIT(EL_LIMIT_RATIO, 1, 200)),
-    VALUE("DeflateInflateRatioBurst", OR_ALL,
-          "a number above 0: how many times in a row the ratio may be above its limit",
-          LIMIT(EL_LIMIT_BURST, 1, 3)),
+    EL_ARGUMENT("DeflateInflateRatioLimit", OR_ALL,
+                "a number above 0: how many bytes one encoded byte may give",
+                LIMIT(EL_LIMIT_RATIO, 1, 200)),
+    EL_ARGUMENT("DeflateInflateRatioBurst", OR_ALL,
+                "a number above 0: how many times in a row the ratio may be above its limit",
+                LIMIT(EL_LIMIT_BURST, 1, 3)),
     {0},
 };
 
 const command_rec el_brotli_commands[] = {
     NOTE("BrotliFilterNote", EL_RECORD_BROTLI),
-    VALUE("BrotliCompressionQuality", RSRC_CONF, "the highest level of br, 0 to 11",
-          NUMBER(EL_RECORD_BROTLI, EL_STOCK_LEVEL, 0, 11)),
-    VALUE("BrotliCompressionWindow", RSRC_CONF, "br's window, 10 to 24 bits",
-          NUMBER(EL_RECORD_BROTLI, EL_STOCK_WINDOW_BITS, 10, 24)),
-    VALUE("BrotliCompressionMaxInputBlock", RSRC_CONF, "br's largest input block, 16 to 24 bits",
-          NUMBER(EL_RECORD_BROTLI, EL_STOCK_BLOCK_BITS, 16, 24)),
+    EL_ARGUMENT("BrotliCompressionQuality", RSRC_CONF, "the highest level of br, 0 to 11",
+                NUMBER(EL_RECORD_BROTLI, EL_STOCK_LEVEL, 0, 11)),
+    EL_ARGUMENT("BrotliCompressionWindow", RSRC_CONF, "br's window, 10 to 24 bits",
+                NUMBER(EL_RECORD_BROTLI, EL_STOCK_WINDOW_BITS, 10, 24)),
+    EL_ARGUMENT("BrotliCompressionMaxInputBlock", RSRC_CONF,
+                "br's largest input block, 16 to 24 bits",
+                NUMBER(EL_RECORD_BROTLI, EL_STOCK_BLOCK_BITS, 16, 24)),
     ETAG("BrotliAlterETag", EL_RECORD_BROTLI),
     {0},
 };
@@ -963,8 +787,8 @@ const command_rec el_brotli_commands[] = {
 static const el_coding_t preferred_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
 
 /* The paper leaves ElasticCPU's thresholds to the operator; a fifth of the CPU is a reserve. */
-#define DEFAULT_LOW (50 * PPM_PER_PERCENT)
-#define DEFAULT_HIGH (80 * PPM_PER_PERCENT)
+#define DEFAULT_LOW (50 * EL_PPM_PER_PERCENT)
+#define DEFAULT_HIGH (80 * EL_PPM_PER_PERCENT)
 
 void el_directives_begin(void)
 {
@@ -975,9 +799,9 @@ void el_directives_begin(void)
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         for (const command_rec *row = tables[i]; row->name; row++) {
-            const directives_argument_t *argument = row->cmd_data;
+            const el_argument_t *argument = row->cmd_data;
 
-            if (row->func.raw_args == directives_set_value) {
+            if (row->func.raw_args == el_argument_set) {
                 el_values_t *values = argument->record == EL_RECORD_ELASTIC
                     ? (argument->server ? &el_server_defaults.values : &dir->values)
                     : (argument->server ? &el_stock_defaults.values : &el_limits_defaults);

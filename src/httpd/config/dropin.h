@@ -1,8 +1,8 @@
 /*
  * The three module records of this shared object: elastic_module and the drop-in replacements
  * deflate_module and brotli_module. Any combination may be loaded, with or without the stock
- * modules. Each owns the output filter of its name. Also the settings of mod_deflate's and
- * mod_brotli's directives.
+ * modules. Each owns the output filter of its name. Also how directives set numbers of their
+ * settings, and those of mod_deflate's and mod_brotli's directives.
  *
  * Written while httpd reads its configuration, read-only afterwards; any thread.
  */
@@ -13,6 +13,8 @@
 
 #include "elastic/etag.h"
 #include "elastic/http.h"
+
+#include <stdatomic.h>
 
 typedef enum { EL_RECORD_ELASTIC, EL_RECORD_DEFLATE, EL_RECORD_BROTLI, EL_RECORDS } el_record_t;
 
@@ -88,6 +90,73 @@ static inline void el_values_merge(el_values_t *to, const el_values_t *from)
         }
     }
 }
+
+/* CPU shares are stored in millionths. */
+#define EL_PPM_PER_PERCENT 10000
+
+/* The unit of a directive's number. */
+typedef enum {
+    EL_UNIT_NONE,   /* only words are allowed */
+    EL_UNIT_ONE,    /* digits */
+    EL_UNIT_BYTES,  /* digits, with K, M or G (powers of 1024) or without */
+    EL_UNIT_TIME,   /* digits, with ms, s or nothing (seconds); stored in µs */
+    EL_UNIT_PERCENT /* 0 … 100; stored in millionths */
+} el_argument_unit_t;
+
+/* An allowed word and its value; a list ends with a NULL name. */
+typedef struct {
+    const char *name;
+    int64_t value;
+} el_argument_word_t;
+
+/* A directive with one argument, and the place of its value. The `cmd_data` of its row. */
+typedef struct {
+    el_record_t record;     /* whose settings */
+    bool server;            /* in the server's settings, else in the directory's */
+    bool global;            /* refused within <VirtualHost> */
+    unsigned value;         /* index in el_values_t */
+    el_argument_unit_t unit;
+    int64_t min, max;       /* of the number */
+    int64_t unset;          /* the default */
+    const el_argument_word_t *words; /* or NULL */
+    atomic_bool *is_on;     /* set to true if the value is On; or NULL */
+    void (*adjust)(cmd_parms *cmd, int64_t *value); /* may change the value or advise; or NULL */
+} el_argument_t;
+
+/* The row of a directive that takes one argument. */
+#define EL_ARGUMENT(name, where, help, ...)                                                        \
+    AP_INIT_RAW_ARGS(name, el_argument_set, ((void *)&(const el_argument_t){__VA_ARGS__}), where,  \
+                     help)
+
+/* The handler of every row of EL_ARGUMENT. */
+const char *el_argument_set(cmd_parms *cmd, void *config, const char *args);
+
+/* Splits a directive's arguments into words (const char *) without quotes. */
+apr_array_header_t *el_argument_words(const cmd_parms *cmd, const char *args);
+
+static inline const char *el_argument_word(const apr_array_header_t *words, int i)
+{
+    return APR_ARRAY_IDX(words, i, const char *);
+}
+
+/* Returns the only word of the arguments; NULL if there is not exactly one. */
+const char *el_argument_only_word(const cmd_parms *cmd, const char *args);
+
+/* Reads a whole number min … max of digits. If false, `value` is unchanged. */
+bool el_argument_number(const char *text, int64_t min, int64_t max, int64_t *value);
+
+/* Reads a percentage 0 … 100, possibly with a fraction, as millionths. */
+bool el_argument_percentage(const char *text, int64_t *ppm);
+
+/* Reads an allowed word or number; if false, `value` is unchanged. `given` may be NULL. */
+bool el_argument_read(const cmd_parms *cmd, const el_argument_t *argument, const char *given,
+                      int64_t *value);
+
+/* The error that configtest shows: the directive, its argument, and its help text. */
+const char *el_argument_refuse(const cmd_parms *cmd, const char *given);
+
+/* Warns about a directive once; not in .htaccess, which httpd reads for each request. */
+void el_argument_advise(cmd_parms *cmd, const char *text);
 
 /* The numbers of a server, for each drop-in record. */
 enum {

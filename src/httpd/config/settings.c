@@ -5,60 +5,11 @@
 
 #include "apr_strings.h"
 #include "http_core.h"
-#include "http_log.h"
-
-EL_USE_LOG;
 
 atomic_bool el_settings_inflate, el_settings_precompressed, el_settings_cache;
 el_dir_t el_dir_defaults;
 el_server_t el_server_defaults;
 el_range_t el_policy_ranges[EL_CODINGS];
-
-/* --- warnings */
-
-/* The most warnings that the status page shows. */
-#define WARNINGS_MOST 16
-
-/* In the configuration's pool; NULL: none yet. */
-static apr_array_header_t *config_warnings;
-
-static apr_status_t settings_forget_warnings(void *unused)
-{
-    (void)unused;
-    config_warnings = NULL;
-    return APR_SUCCESS;
-}
-
-bool el_warnings_are_early(void)
-{
-    return ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
-           && ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_CONFIG_TEST;
-}
-
-void el_warn(const server_rec *server, apr_status_t error, const char *format, ...)
-{
-    apr_pool_t *pconf = server->process->pconf;
-    va_list arguments;
-    char *text;
-
-    va_start(arguments, format);
-    text = apr_pvsprintf(pconf, format, arguments);
-    va_end(arguments);
-    ap_log_error(APLOG_MARK, APLOG_WARNING, error, server, "elastic: %s", text);
-    if (!config_warnings) {
-        config_warnings = apr_array_make(pconf, WARNINGS_MOST, sizeof(const char *));
-        apr_pool_cleanup_register(pconf, NULL, settings_forget_warnings,
-                                  apr_pool_cleanup_null);
-    }
-    if (config_warnings->nelts < WARNINGS_MOST) {
-        APR_ARRAY_PUSH(config_warnings, const char *) = text;
-    }
-}
-
-const apr_array_header_t *el_warnings(apr_pool_t *pool)
-{
-    return config_warnings ? config_warnings : apr_array_make(pool, 1, sizeof(const char *));
-}
 
 /* --- creation and merge */
 

@@ -31,7 +31,7 @@ UNSEEN = {
 }
 
 _RUN = r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*'  # joined by the compiler
-_LOGGED = re.compile(r'\b(?:ap_log_r?error|el_warn|directives_advise|return apr_psprintf|say'
+_LOGGED = re.compile(r'\b(?:ap_log_r?error|el_warn|el_argument_advise|return apr_psprintf|say'
                      rf'|elasticd_say|fprintf)\([^;"]*({_RUN})')
 # The literals of a source, except those of assertions, macros and the tables of directives.
 _TEXTS = re.compile(rf"({_RUN})|/\*.*?\*/|'\\?.'|\b(?:_S|s)tatic_assert\(.*?\);"
