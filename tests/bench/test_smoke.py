@@ -25,9 +25,9 @@ def test_wrong_usage(arguments, says):
     assert seen.returncode == 2 and says in seen.stderr
 
 
-@pytest.mark.parametrize("name", ["content", "levels", "lan-packets", *(
+@pytest.mark.parametrize("name", ["levels", *(
     pytest.param(name, marks=pytest.mark.long) for name in (
-        "static-vs-dynamic", "once", "p95", "spike", "day", "load", "gain", "first", "stores",
+        "content", "lan-packets", "static-vs-dynamic", "once", "p95", "spike", "day", "load", "gain", "first", "stores",
         "idle"))])
 def test_an_experiment_at_its_smallest(module, tmp_path, name):
     seen = bench(name, "--smoke", "--out", tmp_path)
