@@ -27,8 +27,8 @@ def test_wrong_usage(arguments, says):
 
 @pytest.mark.parametrize("name", ["levels", *(
     pytest.param(name, marks=pytest.mark.long) for name in (
-        "content", "lan-packets", "static-vs-dynamic", "once", "p95", "spike", "day", "load", "gain", "first", "stores",
-        "idle"))])
+        "content", "lan-packets", "static-vs-dynamic", "once", "p95", "spike", "day", "load",
+        "gain", "first", "stores", "idle"))])
 def test_an_experiment_at_its_smallest(module, tmp_path, name):
     seen = bench(name, "--smoke", "--out", tmp_path)
     assert seen.returncode == 0, seen.stderr
