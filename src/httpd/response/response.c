@@ -112,10 +112,12 @@ void el_response_read_accept(el_response_t *response)
  */
 static bool response_env_refuses(const request_rec *r)
 {
-    while (r && !apr_table_get(r->subprocess_env, "no-elastic")) {
-        r = r->prev;
+    for (; !apr_table_get(r->subprocess_env, "no-elastic"); r = r->prev) {
+        if (!r->prev) {
+            return false;
+        }
     }
-    return r != NULL;
+    return true;
 }
 
 bool el_response_env_allows(const request_rec *r, el_coding_t coding)
