@@ -58,9 +58,11 @@ PLACES = {
     "beside": "AddOutputFilterByType SUBSTITUTE;DEFLATE text/plain",
     **{name: f"Elastic On\nFileETag {fields}" for name, fields in FILE_ETAGS.items()},
     "none": "Elastic On\nFileETag None",
+    "size-suffix": "Elastic On\nElasticETag suffix\nFileETag Size",
 }
 # mod_file_cache finds files by their place below DocumentRoot, never through an Alias.
 KEPT = {"kept.txt": "Elastic On",
+        "kept-br.txt": "SetOutputFilter BROTLI_COMPRESS;DEFLATE\nSetEnv no-gzip 1",
         **{f"kept-{chain}.txt": f"SetOutputFilter {chain}" for chain in CHAINS}}
 
 WEAK, STRONG = 'W/"{}-{}"', '"{}-{}"'
@@ -99,6 +101,7 @@ def server(httpd_shared, origin):
     server = start(
         httpd_shared,
         "ElasticControl off\n" + "".join(at(*place) for place in PLACES.items())
+        + at("handed", f'Elastic On\nSetHandler "proxy:{origin.url}"')
         + "AliasMatch ^/mapped/(a[.]txt)$ {docs}/$1\n"
         + "<Location /mapped>\n" + PLACES["precompressed"] + "\n</Location>\n"
         + "".join(f"CacheFile {{docs}}/{name}\n<Location /{name}>\n{lines}\n</Location>\n"
@@ -318,6 +321,7 @@ def test_a_tag_that_ends_so_by_itself(server, place, weak):
     ("/weak/a.txt", None, None), ("/weak/a.txt", "gzip;q=0", None), ("/remove/a.txt", "br", "br"),
     ("/only-gzip/a.txt", "br", None), ("/weak/small.txt", "gzip", None),
     ("/weak/a.bin", "gzip", None), ("/off/a.txt", "gzip", None), ("/fixed/a.txt", "gzip", None),
+    ("/kept-br.txt", "br", "br"), ("/kept-br.txt", "gzip", None),
     # For a 304, mod_filter skips the filters of AddOutputFilterByType unless it is told otherwise;
     # it knows their types.
     *((f"/typed-ELASTIC/a.{name}", ae, None) for name, ae in (("txt", None), ("html", "gzip"))),
@@ -415,7 +419,9 @@ def test_over_every_protocol(server, tag_of, path, protocol):
     *((place, '"x", "{}-br"', 200) for place in ("suffix", "weak", "keep", "remove")),
     ("only-gzip", '"{}-gzip"', 200), ("only-gzip", '"{}-br"', 412),
     ("weak", '"{}-dcz"', 412), ("off", '"{}-gzip"', 412),
-    *((name, '"{}-gzip", "{}-br"', 200) for name in FILE_ETAGS), ("none", '"{}-gzip"', 412)])
+    *((name, '"{}-gzip", "{}-br"', 200) for name in FILE_ETAGS), ("none", '"{}-gzip"', 412),
+    # The first is too short to look like httpd's own; the second, of another body, does.
+    ("size-suffix", f'"{{}}-gzip", "{MADE}-gzip"', 200)])
 def test_if_match_takes_tags_that_clients_have_made_strong(server, tag_of, place, match, status):
     """Works in every mode for a file whose own tag is strong, and for every Accept-Encoding,
     because the condition is about a body that the client has."""
@@ -430,12 +436,15 @@ def test_if_match_takes_tags_that_clients_have_made_strong(server, tag_of, place
                 check.whole(answer, ae, BODY)
 
 
-def test_a_backend_is_asked_for_the_strong_tags_of_its_own(server, origin):
-    for place, text, coding, asked in (
-            ("suffix-origin", MADE, "gzip", f', "{MADE}"'), ("on", MADE, "gzip", ""),
-            ("suffix-origin", MADE, "other", ""), ("suffix-origin", "home", "gzip", "")):
+def test_a_backend_is_asked_for_the_strong_tags_of_its_own(server, origin, tag_of):
+    """A file that a backend answers for has a tag of httpd's, which the backend never sent."""
+    files = tag_of("/off/a.txt").strip('"')
+    for path, text, coding, asked in (
+            ("suffix-origin/x", MADE, "gzip", f', "{MADE}"'), ("on/x", MADE, "gzip", ""),
+            ("suffix-origin/x", MADE, "other", ""), ("suffix-origin/x", "home", "gzip", ""),
+            ("handed/a.txt", files, "gzip", "")):
         tag = f'W/"{text}", "{text}-{coding}"'
-        server.get(f"/{place}/x", "gzip", {"If-Match": tag}, "PUT", b"x")
+        server.get(f"/{path}", "gzip", {"If-Match": tag}, "PUT", b"x")
         assert origin.seen[-1].headers["if-match"] == tag + asked
 
 

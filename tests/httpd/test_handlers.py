@@ -41,6 +41,7 @@ def server(httpd_shared, tmp_path_factory):
         handlers.load(tmp_path_factory.mktemp("handlers"))
         + "ElasticControl off\nSetHandler pieces\n"
         + "LuaMapHandler /(?:\\w+)/lua/(sent|announced) {docs}/x.lua $1\n"
+        + at("left", "Elastic On\nElasticTypes a/b") + at("made", "Elastic On\nSetHandler None")
         + "".join(at(name, lines) for name, (lines, _) in WAYS.items()),
         files=FILES, modules=["lua", *keep.SHMCB], records=("elastic", "deflate", "brotli"))
     server.write("x.lua", LUA)
@@ -102,6 +103,16 @@ def test_mod_lua(server, way, function):
         assert size <= SMALL or answer.coding == coding
 
 
+def test_the_extension_of_what_is_no_file_does_not_tell_the_type(server):
+    check.encoded(server.get("/made/chart.png?made=9000", ae="br"), "br", b"made " * 9000)
+
+
+def test_the_length_of_a_type_that_is_not_listed_stays(server):
+    answer = server.get("/left/30000.txt?pieces=3,flush,length=30000", ae="br")
+    check.plain(answer, FILES["30000.txt"], varies=False)
+    assert answer.headers["Content-Length"] == "30000"
+
+
 @pytest.mark.smoke
 @EACH_WAY
 def test_a_bucket_that_has_nothing_without_waiting(server, way):
@@ -147,11 +158,20 @@ def test_a_bucket_that_says_to_be_longer_shows_no_memory_of_others(server, way):
         assert answer.status == 500 or answer.body == FILES["30000.txt"]
 
 
-def test_a_doubted_length_is_not_sent_in_a_bypass(driven, tmp_path):
-    d = driven(handlers.load(tmp_path) + "ElasticBypass 95\nSetHandler pieces\n")
+def test_a_doubted_length_is_not_sent_in_a_bypass(driven, tmp_path, origin):
+    large = FILES["1500000.txt"]
+    origin.route("/large", lambda e: e.respond(200, {"Content-Type": "text/plain"}, large))
+    d = driven(handlers.load(tmp_path) + "ElasticBypass 95\nSetHandler pieces\n"
+               + at("origin", "SetHandler None", f"ProxyPass {origin.url}"),
+               modules=["proxy", "proxy_http"])
     d.server.write("30000.txt", FILES["30000.txt"])
     d.server.wait_for(lambda: d.load(98)["ElasticBypass"] == "1", 30, "the bypass")
     for length in (30_000, 50_000):
         answer = d.server.get(f"/30000.txt?pieces=3,flush,length={length}", ae="gzip")
         check.whole(answer, None, FILES["30000.txt"])
         assert answer.complete and d.server.reason(answer) == "bypass"
+    head = d.server.head("/30000.txt?pieces=3,flush,length=30000", ae="gzip")
+    assert head.headers["Content-Length"] == "30000"  # a handler may send HEAD no bytes
+    answer = d.server.get("/origin/large", ae="gzip")  # nobody doubts a backend's
+    check.plain(answer, large)
+    assert answer.headers["Content-Length"] == "1500000"

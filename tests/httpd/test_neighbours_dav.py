@@ -125,6 +125,14 @@ def test_a_tag_whose_identity_is_weak_allows_nothing(server, way):
             ask(server, "PUT", "/dav/fresh.html", None, 412, b"new", **named)
 
 
+def test_a_collection_has_no_encodings(server, way):
+    os.utime(server.docs / "dav/many", (OLD,) * 2)
+    found = ask(server, "PROPFIND", "/dav/many/", None, 207, Depth="0").body
+    tag = re.search(b'getetag>"(.+)"<', found)[1].decode()
+    for coding in way.codings:
+        ask(server, "PROPPATCH", "/dav/many/", None, 412, PATCH, If=f'(["{tag}-{coding}"])')
+
+
 STATES = [
     # (the list, with a placeholder for the tag; the status of a PUT with that If), from RFC 4918
     # §10.4

@@ -300,3 +300,11 @@ def test_where_no_price_decides_nothing_is_tried(priced, config, goal):
     for _ in range(4):
         used, _ = serve(d, "gzip")
         assert len(used) == 1
+
+
+def test_nothing_is_tried_in_place_of_the_smallest_where_the_position_asks_for_it(priced):
+    d = priced("ElasticLevel gzip 1 2\nElasticLevel br 5 6", "cpu", **aborts.ONE_CHILD)
+    d.walk_to(TOP)
+    for _ in range(4):
+        used, _ = serve(d, "gzip, br")
+        assert {coding for coding, _ in used} == {"br"}

@@ -297,6 +297,14 @@ static int handler(request_rec *r)
     if (r->handler && strcmp(r->handler, "reader") == 0) {
         return read_body(r);
     }
+    /* For what is no file, and whatever the handler's name, as Phusion Passenger. */
+    if (ask(r, "made=") > 0) {
+        ap_set_content_type(r, "text/plain");
+        for (long words = ask(r, "made="); words > 0; words--) {
+            ap_rputs("made ", r);
+        }
+        return OK;
+    }
     return r->handler && strcmp(r->handler, "pieces") == 0 ? answer(r) : DECLINED;
 }
 
