@@ -243,6 +243,15 @@ def test_a_precompressed_file_wins(server):
     assert server.notes(answer)["elastic-engine"] == "precompressed"
 
 
+def test_a_full_store_takes_only_files_that_are_asked_for_again(httpd, tmp_path):
+    _, server = age(httpd, tmp_path, CONFIG + "ElasticCacheStore shmcb:(32768)\n", modules=MODULES)
+    for number in range(30):
+        path, body = f"/{number}.txt", bodies.text(3000 + number)
+        server.write(path[1:], body)
+        found = [kept(server, path, body) for _ in range(3)]
+    assert found == [False, False, True]
+
+
 def test_who_may_not_have_the_file_gets_no_encoding_of_it(server):
     key = {"X-Key": "open"}
     wait_kept(server, "/closed/page.html", headers=key)

@@ -175,6 +175,13 @@ def test_where_the_file_is_not_served_no_precompressed_file_is(site):
     assert site.get("/all/page.html", ae="br", method="POST", body=b"x").raw != BR
 
 
+def test_a_file_that_is_encoded_itself_has_no_precompressed_file(site):
+    site.write("own/page.html.gz", GZ, OLD)
+    site.write("own/page.html.gz.br", BR, OLD)
+    answer = site.get("/own/page.html.gz", ae="br")
+    assert (answer.coding, answer.raw) == ("x-gzip", GZ)
+
+
 # Owners: of the original, of somebody who may write into the folder, and root.
 OWN, OTHER, ROOT = 12345, 12346, 0
 TRUSTED = [(OWN,), (ROOT,), (OWN, OWN), (ROOT, OWN), (OWN, ROOT)]

@@ -43,6 +43,8 @@ AddType text/html .shtml
     + at("labelled", "FilterDeclare labels RESOURCE",
          "FilterProvider labels FIXUP_HEADERS_OUT true", "FilterChain labels",
          "Header set Content-Encoding x-own") \
+    + at("flushing", "FilterDeclare flushing RESOURCE", "FilterProvider flushing RATE_LIMIT true",
+         "FilterChain flushing", "SetEnv rate-limit 100") \
     + at("watched", "") + at("copies", "SetOutputFilter copies") \
     + at("changes", "SetOutputFilter changes") + at("explained", "ElasticExplain On") \
     + at("explained-substitute", "ElasticExplain On", "SetOutputFilter SUBSTITUTE",
@@ -82,7 +84,8 @@ def test_a_filter_that_only_looks_on_forbids_nothing(site, protocol, folder, cod
     ("substitute", WORDS), ("sed", WORDS), ("by-type", WORDS),
     ("changes", BODY.replace(b"e", b"E")),  # to as many bytes
     # It has processed every line without a match, but removed the length.
-    ("idle-substitute", BODY)], ids=lambda value: value if isinstance(value, str) else "")
+    ("idle-substitute", BODY),
+    ("flushing", BODY)], ids=lambda value: value if isinstance(value, str) else "")
 def test_a_filter_that_changes_bodies_is_not_passed_over(site, folder, body):
     with passes_over(site, filter=1):
         check_made(site.get(f"/{folder}/page.html", ae="gzip, br;q=0.5"), "gzip", body)

@@ -522,6 +522,23 @@ EACH(folder, it_is_filled, fillings)
     row_assert(is_kept());
 }
 
+/* Ages in ns of two dictionaries that were used in the same second. */
+static const struct {
+    const char *label;
+    long first, second;
+} moments[] = {{"the first goes", 2, 1}, {"the second goes", 1, 2}};
+EACH(folder, the_longest_unused_goes_by_nanoseconds, moments)
+{
+    char first[sizeof(name)];
+
+    put_blocks('a', 112, row->first);
+    memcpy(first, name, sizeof(first));
+    put_blocks('b', 112, row->second);
+    atomic_store(&folder.added, MOST); /* with a sweep */
+    put_blocks('c', 112, 0);
+    row_eq(exists(first), row->first < row->second);
+}
+
 TEST(folder, a_sweep_is_seldom)
 {
     put('a', 100);
