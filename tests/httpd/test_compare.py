@@ -25,6 +25,7 @@ SAME, DIFFERING, LOGGING = (
         ("host", "DeflateWindowSize 15"), ("host", "DeflateWindowSize 8"), ("fault", "gzip-first")))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_sides_differ_where_the_rows_say_so():
     _, troubles = compare.compare(ROWS)
