@@ -4,7 +4,6 @@
 #include "engines/memory.h"
 
 #include "apr_strings.h"
-#include "http_core.h"
 
 atomic_bool el_settings_inflate, el_settings_precompressed, el_settings_cache;
 el_dir_t el_dir_defaults;

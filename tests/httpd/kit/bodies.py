@@ -3,6 +3,7 @@
 CGI scripts have a copy with the block of text in a file: to make it takes longer than a script.
 """
 
+import contextlib
 import functools
 
 _WORDS = (
@@ -15,14 +16,8 @@ _WORDS = (
 @functools.lru_cache(maxsize=None)
 def block():
     """What texts are made of."""
-    try:
-        with open(__file__ + ".block", "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return _make_block()
-
-
-def _make_block():
+    with contextlib.suppress(FileNotFoundError), open(__file__ + ".block", "rb") as file:
+        return file.read()
     import random  # which scripts do without
 
     rng = random.Random(2)
