@@ -219,10 +219,10 @@ class Trio:
                 assert not silent, f"the stock modules do not answer: {silent}"
         for kind in kinds:
             if not kind.stock:
-                late, ask = asked.lateness(samples[kind], samples[STOCK])
-                self.late[kind] = late
-                if asked.is_late(late, ask):
-                    found[kind].append(f"{ask.name}: {late * 1000:.0f} ms later than stock")
+                late, seconds, ask = asked.lateness(samples[kind], samples[STOCK])
+                self.late[kind] = seconds
+                if late:
+                    found[kind].append(f"{ask.name}: {seconds * 1000:.0f} ms later than stock")
         again = {kind: asked.Sample(self.servers[kind]) for kind in kinds}
         few = [ask for ask in self.asks if ask.name in asked.AGAIN or ask in self.neighbour.asks]
         for kind in kinds:
