@@ -4,13 +4,17 @@ which are popular and how they are recoded."""
 import contextlib
 import functools
 import os
+import re
+import signal
+import socket
 import time
 
 import pytest
 
 from kit import aborts, bodies, check, env, faults, keep
 from kit.driven import start_driven
-from kit.server import leaves_late
+from kit.process import accepts
+from kit.server import Server, leaves_late
 from kit.stores import OWN, PROVIDERS, Between, Redis
 
 # Longer than any page takes, even on a busy machine.
@@ -304,6 +308,26 @@ def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site):
     s.wait_until_improved(before + 1)
     s.server.stop()
     assert not s.server.log.lines("exit signal|SIGKILL" + "|still did not exit" * (not leaves_late()))
+
+
+@pytest.mark.unsanitized
+def test_the_code_stays_while_the_thread_may_run(site, monkeypatch):
+    """One process, as for a debugger: httpd unloads its modules before it ends."""
+    monkeypatch.setattr(Server, "_accepts", lambda server: accepts(
+        socket.AF_INET, ("127.0.0.1", server.port)))
+    monkeypatch.setattr(Server, "children", lambda server: [server.process.pid])
+    s = site("ElasticIdle 100 top", wrapper=["sh", "-c", 'exec "$@" -X', "sh"],
+             environ={"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": "{root}/loader"})
+    s.ask_often(*s.page())
+    s.d.load(10)
+    s.wait_until_improved()
+    s.server.expect_log("AH01240")  # mod_cgid's socket is of the other user
+    s.server.process.send_signal(signal.SIGTERM)
+    assert s.server.process.wait(60) == 0
+    said = (s.server.root / f"loader.{s.server.process.pid}").read_text()
+    at_last = said.rpartition(f"calling init: {env.MODULE}")[2]  # it reads its configuration twice
+    gone = re.findall(r"file=(\S+) \[0\];\s+destroying link map", at_last)
+    assert any("mod_mime" in path for path in gone) and env.MODULE not in gone
 
 
 def test_the_end_of_a_child_waits_for_who_uses_the_store(site, tmp_path):
