@@ -1,6 +1,7 @@
 """The command line: scripts/bench NAME…|all|report|regret|readme|instructions [--quick] …"""
 
 import argparse
+import contextlib
 import errno
 import importlib
 import json
@@ -10,7 +11,7 @@ import textwrap
 import time
 import traceback
 
-from benchkit import build, instructions, readme, regret, report, results
+from benchkit import build, instructions, machine, readme, regret, report, results
 from benchkit.experiments import ratios
 from benchkit.run import SCALES, Run
 from benchkit.tools import ROOT, BenchError, need_libraries, say
@@ -207,7 +208,8 @@ def run_command(options):
     build.ensure(say)
     if options.command == "instructions":
         return instructions.measure(options, say)
-    return run_experiments(options)
+    with contextlib.nullcontext() if options.scale == "smoke" else machine.held_alone():
+        return run_experiments(options)
 
 
 def main(arguments):

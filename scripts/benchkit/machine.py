@@ -7,6 +7,7 @@ import os
 import pathlib
 import platform
 import re
+import socket
 import subprocess
 
 from benchkit import server, tools
@@ -16,6 +17,19 @@ VERSIONS = {"h2load": ("h2load", "--version"), "caddy": ("caddy", "version"),
             "varnish": ("varnishd", "-V")}
 # Libraries that each program has.
 COMMON = ("libc.so", "libm.so", "ld-linux", "linux-vdso", "libgcc_s")
+
+
+@contextlib.contextmanager
+def held_alone():
+    """Of this user's runs only one at a time measures: each would measure the other. The name of a
+    socket is free again as soon as its process ends, and is no file."""
+    with socket.socket(socket.AF_UNIX) as name:
+        try:
+            name.bind(f"\0elastic-bench-{os.getuid()}")
+        except OSError as busy:
+            raise tools.BenchError("another run of scripts/bench measures here: let it end, or "
+                                   "stop it") from busy
+        yield
 
 
 def facts(run, programs=()):

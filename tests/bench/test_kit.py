@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from benchkit import rounds, run, stats, tools
+from benchkit import cli, machine, rounds, run, stats, tools
 
 NAN = pytest.approx(math.nan, nan_ok=True)
 
@@ -59,6 +59,17 @@ def test_a_leg_is_as_meant_or_named(status, headers, body, says):
     else:
         with pytest.raises(tools.BenchError, match=says):
             rounds.check(leg)
+
+
+def test_a_second_run_does_not_measure_beside_the_first(monkeypatch, capsys):
+    monkeypatch.setattr(os, "getuid", lambda: f"test-{os.getpid()}")
+    monkeypatch.setattr(cli.build, "ensure", lambda say: None)
+    monkeypatch.setattr(cli, "run_experiments", lambda options: print("measured"))
+    for options, says in ((["--quick"], "another run"), (["--smoke"], "measured")):
+        with machine.held_alone():
+            assert cli.main(["levels", *options]) == ("another" in says)
+        assert says in "".join(capsys.readouterr())
+    assert cli.main(["levels"]) == 0
 
 
 @pytest.mark.parametrize("scale, seconds, expected", [
