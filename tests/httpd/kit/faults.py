@@ -522,9 +522,10 @@ class Folder:
     def __getitem__(self, name):
         return (self._path / name).exists()
 
-    def clear(self):
+    def clear(self, but=None):
         for path in self._path.iterdir():
-            path.unlink()
+            if path.name != but:
+                path.unlink()
 
 
 class Clock:
