@@ -199,7 +199,9 @@ def _fields(mine, stock):
     for name in sorted(names):
         theirs = [answer.fields.get(name) for answer in stock]
         ours = [answer.fields.get(name) for answer in mine]
-        if _same(theirs) and not _agree(ours[0], theirs[0]) or None in ours and None not in theirs:
+        if None in ours and None not in theirs:
+            yield f"{name}: none, stock {_shown(theirs[0])}"
+        elif _same(theirs) and not _agree(ours[0], theirs[0]):
             yield f"{name}: {_shown(ours[0])}, stock {_shown(theirs[0])}"
     lost = _members(stock[0], "vary") - _members(mine[0], "vary")
     more = _members(mine[0], "vary") - _members(stock[0], "vary") - {"accept-encoding"}
