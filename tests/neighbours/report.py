@@ -32,7 +32,8 @@ modules' hooks, and the time. What this module is meant to do otherwise is left 
 {machine}
 
 {count} modules, {same} the same in both ways. The last column has the most by which an answer came
-later than beside the stock modules, in ms, in the slower of both ways (the best of some tries).
+later than beside the stock modules, in ms, in the slower of both ways (the best of some tries). From
+20 ms on, in three of four turns, that is a difference.
 
 | Module | elastic | drop-in | later |
 |---|---|---|---|
