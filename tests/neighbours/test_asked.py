@@ -10,8 +10,8 @@ ASK = asked.Ask("page", "/page")
 
 
 class Timed:
-    """Its first two answers take a second, so that they look late, later ones what
-    `seconds` gives."""
+    """The first two answers take a second, so that they look late, and later ones what `seconds`
+    gives."""
 
     def __init__(self, seconds):
         self._seconds = seconds

@@ -35,9 +35,6 @@ class Headers:
 
     def __init__(self, fields=()):
         self.fields = list(fields.items() if isinstance(fields, dict) else fields)
-        self._values = {}
-        for name, value in self.fields:
-            self._values.setdefault(name.lower(), []).append(value)
 
     def get(self, name, default=None):
         """The value; several fields with this name are joined by `, `."""
@@ -45,7 +42,7 @@ class Headers:
         return ", ".join(values) if values else default
 
     def all(self, name):
-        return list(self._values.get(name.lower(), ()))
+        return [value for field, value in self.fields if field.lower() == name.lower()]
 
     def __contains__(self, name):
         return bool(self.all(name))
